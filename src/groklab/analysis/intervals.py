@@ -1,0 +1,111 @@
+"""Intervals, each labelled with what it is, what it is an interval of, and how often it covers it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from groklab.analysis.survival import Times
+from groklab.checks import number, whole
+from groklab.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """`low` to `high`, of `kind`; `coverage` is exact for order statistics (at least) and nominal for the others."""
+
+    low: float
+    high: float
+    coverage: float
+    kind: str
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+ORDER_STATISTICS = "order statistics, of the median"
+T_ON_LOG = "t on log steps, of the geometric mean"
+T_ON_LOG_RATIO = "t on log ratio, paired by seed"
+
+
+def median_interval(times: Times, level: float = 0.95) -> Interval | None:
+    """The interval of a median from the j-th smallest to the j-th largest time, with its exact binomial coverage.
+
+    Needs no assumption about the distribution but independence. j is the largest that still covers `level`; where even
+    the whole range covers less (fewer than 6 runs at 95%), it is the range, with the coverage it has: 75% for 3 runs.
+    An end that falls on a censored run is as wide as that run leaves open, up to infinity. None for fewer than 2 runs.
+    """
+    _check_level(level)
+    count = len(times)
+    if count < 2:
+        return None
+    rank = max((j for j in range(1, (count + 1) // 2 + 1) if _median_coverage(count, j) >= level), default=1)
+    return Interval(
+        low=times.order_statistic(rank).low,
+        high=times.order_statistic(count + 1 - rank).high,
+        coverage=_median_coverage(count, rank),
+        kind=ORDER_STATISTICS,
+    )
+
+
+def _median_coverage(count: int, rank: int) -> float:
+    """How often the rank-th smallest and rank-th largest of `count` draws have the median between them (at least)."""
+    return float(1.0 - 2.0 * special.bdtr(rank - 1, count, 0.5))
+
+
+def t_on_log(values: Sequence[float], level: float = 0.95, kind: str = T_ON_LOG) -> Interval | None:
+    """The t interval of the geometric mean: Student's interval on log values, taken back by exp.
+
+    Exact when the values are log-normal (then it is also the median's). None where it does not exist: fewer than two
+    values, one that is not a positive finite number (a censored time), or no spread at all, which a coarse grid of
+    steps produces by rounding and which must not be read as certainty.
+    """
+    _check_level(level)
+    if len(values) < 2 or any(not 0 < value < math.inf for value in values):
+        return None
+    logs = np.log(np.asarray(values, dtype=np.float64))
+    error = logs.std(ddof=1) / math.sqrt(len(logs))
+    if np.ptp(logs) < 1e-12:
+        return None
+    reach = special.stdtrit(len(logs) - 1, (1.0 + level) / 2.0) * error
+    return Interval(
+        low=float(np.exp(logs.mean() - reach)), high=float(np.exp(logs.mean() + reach)), coverage=level, kind=kind
+    )
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """exp of the mean log; None unless every value is a positive finite number."""
+    if not values or any(not 0 < value < math.inf for value in values):
+        return None
+    return float(np.exp(np.log(np.asarray(values, dtype=np.float64)).mean()))
+
+
+def bootstrap(
+    values: Sequence[float],
+    statistic: Callable[..., Any],
+    generator: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 10_000,
+) -> Interval:
+    """The percentile bootstrap interval of `statistic(array, axis=-1)`.
+
+    It is too narrow for few values: its coverage is nominal. The generator is the caller's, seeded, so that a report
+    can be repeated to the last digit.
+    """
+    _check_level(level)
+    whole("resamples", resamples, low=1)
+    sample = np.asarray(values, dtype=np.float64)
+    if len(sample) < 2 or not np.isfinite(sample).all():
+        raise UsageError("a bootstrap needs two or more finite values; censored times have none")
+    drawn = sample[generator.integers(0, len(sample), size=(resamples, len(sample)))]
+    low, high = np.quantile(statistic(drawn, axis=-1), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Interval(
+        low=float(low), high=float(high), coverage=level, kind=f"bootstrap percentile, {resamples:,} resamples"
+    )
+
+
+def _check_level(level: float) -> None:
+    number("level", level, above=0.0, below=1.0)

@@ -1,0 +1,10 @@
+"""Attention, one file a mechanism.
+
+Legend: R runs, B batch, H heads, T positions (queries), S positions (keys), K d_k, D d_model.
+"""
+
+from groklab.attention.masks import causal
+from groklab.attention.multi_head import MultiHeadAttention
+from groklab.attention.scaled_dot_product import scaled_dot_product, short_causal_attention
+
+__all__ = ["MultiHeadAttention", "causal", "scaled_dot_product", "short_causal_attention"]

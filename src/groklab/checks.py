@@ -1,0 +1,35 @@
+"""Checks of a configuration's values; each failure is a sentence."""
+
+import math
+import sys
+from collections.abc import Sequence
+
+from groklab.errors import UsageError
+
+
+def choice(name: str, value: object, choices: Sequence[object]) -> None:
+    if value not in choices:
+        raise UsageError(f"{name} must be one of {', '.join(map(str, choices))}, not {value!r}")
+
+
+def whole(name: str, value: object, *, low: int, high: int = 2**63 - 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise UsageError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+
+
+def number(
+    name: str,
+    value: object,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
+) -> None:
+    largest = sys.float_info.max
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -largest <= value <= largest:
+        raise UsageError(f"{name} must be a finite number, not {value!r}")
+    if not (above < value < below and at_least <= value <= at_most):
+        bounds = (("above", above), ("at least", at_least), ("below", below), ("at most", at_most))
+        wanted = " and ".join(f"{word} {bound}" for word, bound in bounds if math.isfinite(bound))
+        raise UsageError(f"{name} must be {wanted}, not {value!r}")

@@ -1,0 +1,39 @@
+"""Every error that groklab raises on purpose: a sentence for the person who caused it."""
+
+
+class GroklabError(Exception):
+    """Base of the family; the command line prints its sentence and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class UsageError(GroklabError):
+    """What was asked for cannot be right: unknown name, value out of range, missing file."""
+
+    exit_code = 2
+
+
+class TaskError(UsageError):
+    """A task, table or split that cannot exist."""
+
+
+class ResourceError(GroklabError):
+    """The machine has too little of something: memory, disk space."""
+
+
+class LabError(GroklabError):
+    """The lab cannot be opened, read or written."""
+
+
+class CheckpointError(LabError):
+    """A checkpoint is damaged, incomplete or of another plan."""
+
+
+class TrainingError(GroklabError):
+    """A fleet failed while training."""
+
+
+def unknown(kind: str, name: object, known: object) -> UsageError:
+    """The error for a name that stands in no table."""
+    choices = ", ".join(str(choice) for choice in sorted(map(str, known)))  # type: ignore[call-overload]
+    return UsageError(f"unknown {kind} {name!r}; known: {choices}")

@@ -1,0 +1,23 @@
+"""Losses per example; training averages them over the batch, evaluation over the split in float64."""
+
+from collections.abc import Callable
+
+from torch import Tensor
+from torch.nn import functional as F
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def cross_entropy(logits: Tensor, answers: Tensor) -> Tensor:
+    """−log softmax(logits)[answer] for logits [..., C] and answers [...]."""
+    return -F.log_softmax(logits, dim=-1).gather(-1, answers.unsqueeze(-1)).squeeze(-1)
+
+
+def mean_squared_error(logits: Tensor, answers: Tensor) -> Tensor:
+    """Σ over classes of (softmax(logits) − one-hot)², the efficiency study's L_mse without its stray minus."""
+    p = F.softmax(logits, dim=-1)
+    at_answer = p.gather(-1, answers.unsqueeze(-1)).squeeze(-1)
+    return (p * p).sum(-1) - 2.0 * at_answer + 1.0
+
+
+LOSSES: dict[str, Loss] = {"cross_entropy": cross_entropy, "mse": mean_squared_error}

@@ -1,0 +1,267 @@
+"""Training a fleet by its plan, from its start or from a checkpoint, to the end of every member."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from groklab.analysis.crossings import needed
+from groklab.fleet.batches import Batches
+from groklab.fleet.checkpoint import FleetState
+from groklab.fleet.drivers import make_driver
+from groklab.fleet.losses import LOSSES
+from groklab.fleet.measures import Measure, default_measures
+from groklab.fleet.plan import Plan
+from groklab.fleet.precision import MASTER, matmul_dtype, matmul_mode
+from groklab.fleet.rows import initial_rows, reorder, settings_of, to_device, trained
+from groklab.fleet.run import Run
+from groklab.fleet.sink import Sink, Status
+from groklab.fleet.step import Step, fleet_forward
+from groklab.fleet.theta import Layout
+from groklab.fleet.update import Traits
+from groklab.fleet.data import vocabulary_of
+from groklab.models import build, draw_parameters
+
+Watch = Callable[[int, int], bool]
+CHECKPOINT_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Fleet:
+    """A fleet in training: what is where, who still trains, who ended and how."""
+
+    plan: Plan
+    runs: tuple[Run, ...]
+    step: int
+    order: list[int]  # member at each row; the first `active` rows train
+    active: int
+    held: list[int]  # evaluations in a row at which each member's stop rule held
+    ended: dict[int, tuple[Status, int, str]] = field(default_factory=dict)
+
+    @property
+    def live(self) -> list[int]:
+        """Members still training, by row."""
+        return [member for member in self.order[: self.active] if member not in self.ended]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call of `train_fleet` did."""
+
+    finished: bool
+    step: int
+    seconds: float
+    compile_seconds: float
+    member_steps: int
+
+
+def train_fleet(
+    plan: Plan,
+    runs: Sequence[Run],
+    sink: Sink,
+    *,
+    resume: FleetState | None = None,
+    start: Mapping[str, Tensor] | None = None,
+    measures: tuple[Measure, ...] | None = None,
+    watch: Watch = lambda step, live: False,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> Outcome:
+    """Obey the plan: train its members (`runs`, in the plan's order) and report to the sink.
+
+    `resume` goes on from a checkpoint of this plan; `start` holds theta and moments [R, N] of members that begin at
+    `plan.start` > 0. `watch(step, live members)` is called between steps; when it returns True, the state is saved and
+    the call returns unfinished.
+    """
+    with _threads(plan.threads), matmul_mode(plan.precision):
+        return _Trainer(plan, tuple(runs), sink, resume, start, measures).train(watch, checkpoint_seconds)
+
+
+class _Trainer:
+    def __init__(
+        self,
+        plan: Plan,
+        runs: tuple[Run, ...],
+        sink: Sink,
+        resume: FleetState | None,
+        start: Mapping[str, Tensor] | None,
+        measures: tuple[Measure, ...] | None,
+    ) -> None:
+        self.sink = sink
+        self.measures = measures or default_measures(LOSSES[runs[0].loss])
+        vocabulary = vocabulary_of(runs[0])
+        model = build(runs[0].model, vocabulary)
+        self.layout = Layout.of(model)
+        drawn = [draw_parameters(r.model, r.init, vocabulary, r.seeds.init, model) for r in runs]  # type: ignore[arg-type]
+        theta = self.layout.pack(drawn, MASTER[plan.precision])
+        tensors = resume.tensors if resume is not None else start
+        members = initial_rows(runs, self.layout, theta, tensors)
+        self.kept = {name: tensor.clone() for name, tensor in trained(members).items()}  # of ended members, at their end
+        self.fleet = _fleet(plan, runs, resume)
+        if resume is not None:
+            members["bad_step"] = torch.tensor(resume.values["bad_step"])
+        self.validation_sizes = members["in_validation"].sum(1).tolist()
+        reorder(members, self.fleet.order)
+        self.rows = to_device(members, plan.device)
+        self.resumed = resume is not None
+        self.driver = make_driver(plan, self._step(plan, runs, model, vocabulary), self.rows, self.measures)
+        self.member_steps = 0
+
+    def _step(self, plan: Plan, runs: tuple[Run, ...], model: Any, vocabulary: Any) -> Step:
+        run = runs[0]
+        full = run.batch_size == "full"
+        size = int(self.rows["train_sizes"].max()) if full else int(run.batch_size)
+        model = model.to(device=plan.device, dtype=MASTER[plan.precision])
+        return Step(
+            forward=fleet_forward(run.model, model, plan.path),
+            layout=self.layout,
+            vocabulary=vocabulary,
+            batches=Batches("full" if full else run.batching, size),  # type: ignore[arg-type]
+            loss=LOSSES[run.loss],
+            traits=Traits.of(settings_of(self.rows)),
+            matmul=matmul_dtype(plan.precision),
+            dropout=bool(getattr(run.model, "dropout", 0.0)),
+        )
+
+    def train(self, watch: Watch, checkpoint_seconds: float) -> Outcome:
+        fleet, began = self.fleet, time.monotonic()
+        saved = began
+        if not self.resumed and fleet.runs[0].start == fleet.plan.start:  # what continues was measured here before
+            self._evaluate(first=True)
+        while fleet.live:
+            until = self._next_event()
+            live = len(fleet.live)
+            reached = self.driver.advance(fleet.active, fleet.step, until, lambda step: watch(step, live))
+            self.member_steps += live * (reached - fleet.step)
+            fleet.step = reached
+            if reached < until:
+                self.sink.checkpoint(self._state())
+                return self._outcome(False, began)
+            self._evaluate()
+            if time.monotonic() - saved > checkpoint_seconds and fleet.live:
+                self.sink.checkpoint(self._state())
+                saved = time.monotonic()
+        self.sink.checkpoint(self._state())
+        return self._outcome(True, began)
+
+    def _outcome(self, finished: bool, began: float) -> Outcome:
+        return Outcome(
+            finished=finished,
+            step=self.fleet.step,
+            seconds=time.monotonic() - began,
+            compile_seconds=self.driver.compile_seconds,
+            member_steps=self.member_steps,
+        )
+
+    def _next_event(self) -> int:
+        """The next step at which a live member is measured or reaches its budget."""
+        step = self.fleet.step
+        every = self.fleet.runs[0].evaluate_every
+        events = [(step // every + 1) * every]
+        if self.fleet.runs[0].evaluate_powers_of_two:
+            events.append(1 << step.bit_length())
+        events += [self.fleet.plan.steps[member] for member in self.fleet.live]
+        return min(event for event in events if event > step)
+
+    def _evaluate(self, first: bool = False) -> None:
+        """Measure, report, end who is at its end, and compact."""
+        fleet = self.fleet
+        if first:
+            self.driver.prepare_gradient_norm(fleet.active, fleet.step)
+        columns = self.driver.evaluate(fleet.active)
+        bad_steps = self.rows["bad_step"][: fleet.active].tolist()
+        live = [(row, member) for row, member in enumerate(fleet.order[: fleet.active]) if member not in fleet.ended]
+        rows = torch.tensor([row for row, _ in live])
+        values = {name: _as_numpy(name, column[rows]) for name, column in columns.items()}
+        self.sink.evaluated(fleet.step, [member for _, member in live], values)
+        for place, (row, member) in enumerate(live):
+            end = self._end_of(member, {name: column[place] for name, column in values.items()}, bad_steps[row])
+            if end is not None:
+                self._end(row, member, *end)
+        self._compact()
+
+    def _end_of(self, member: int, values: Mapping[str, Any], bad_step: int) -> tuple[Status, int, str] | None:
+        fleet = self.fleet
+        if bad_step >= 0:
+            return "diverged", bad_step, f"the training loss was not finite at step {bad_step}"
+        for name, value in values.items():
+            if name in ("train_loss", "val_loss", "parameter_norm") and not math.isfinite(value):
+                return "diverged", fleet.step, f"{name} was {value} at step {fleet.step}"
+        stop = fleet.plan.stops[member]
+        if stop is not None and "val_correct" in values:
+            accuracy, evaluations = stop
+            enough = int(values["val_correct"]) >= needed(int(self.validation_sizes[member]), accuracy)
+            fleet.held[member] = fleet.held[member] + 1 if enough else 0
+            if fleet.held[member] >= evaluations:
+                return "done", fleet.step, f"validation accuracy held {accuracy:g} at {evaluations} evaluations in a row"
+        if fleet.step >= fleet.plan.steps[member]:
+            return "done", fleet.step, "reached its budget"
+        return None
+
+    def _end(self, row: int, member: int, status: Status, step: int, reason: str) -> None:
+        self.fleet.ended[member] = (status, step, reason)
+        for name, tensor in trained(self.rows).items():
+            self.kept[name][member] = tensor[row].cpu()
+        self.sink.ended(member, status, step, reason)
+
+    def _compact(self) -> None:
+        """Survivors move to the leading rows when they fit into a smaller bucket."""
+        fleet = self.fleet
+        live = len(fleet.live)
+        target = min((bucket for bucket in fleet.plan.buckets if bucket >= live), default=fleet.active)
+        if live and target < fleet.active:
+            by_row = sorted(range(fleet.active), key=lambda row: (fleet.order[row] in fleet.ended, row))
+            moved = by_row + list(range(fleet.active, len(fleet.order)))
+            reorder(self.rows, moved)
+            fleet.order = [fleet.order[row] for row in moved]
+            fleet.active = target
+
+    def _state(self) -> FleetState:
+        """Everything to go on from, tensors in the plan's order; ended members as they ended."""
+        fleet = self.fleet
+        tensors = {name: tensor.clone() for name, tensor in self.kept.items()}
+        live = [(row, member) for row, member in enumerate(fleet.order) if member not in fleet.ended]
+        if live:
+            rows, members = (torch.tensor(side) for side in zip(*live, strict=True))
+            for name, tensor in trained(self.rows).items():
+                tensors[name][members] = tensor.cpu()[rows]
+        by_member = sorted(range(len(fleet.order)), key=fleet.order.__getitem__)
+        values = {
+            "order": fleet.order,
+            "active": fleet.active,
+            "held": fleet.held,
+            "ended": {str(member): list(end) for member, end in fleet.ended.items()},
+            "bad_step": self.rows["bad_step"].cpu()[by_member].tolist(),
+        }
+        return FleetState(plan=fleet.plan.identity, step=fleet.step, tensors=tensors, values=values)
+
+
+def _fleet(plan: Plan, runs: tuple[Run, ...], resume: FleetState | None) -> Fleet:
+    members = len(runs)
+    if resume is None:
+        return Fleet(plan, runs, plan.start, list(range(members)), members, [0] * members)
+    values = resume.values
+    ended = {int(member): (end[0], end[1], end[2]) for member, end in values["ended"].items()}
+    return Fleet(plan, runs, resume.step, list(values["order"]), values["active"], list(values["held"]), ended)
+
+
+def _as_numpy(name: str, column: Tensor) -> np.ndarray:
+    return column.to(torch.int64).numpy() if name.endswith("_correct") else column.numpy()
+
+
+class _threads:
+    """Run with a set number of CPU threads; the number outside is restored."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __enter__(self) -> None:
+        self._before = torch.get_num_threads()
+        torch.set_num_threads(self._count)
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_num_threads(self._before)

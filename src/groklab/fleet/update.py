@@ -1,0 +1,65 @@
+"""One optimizer step on the rows of theta, in place. Members never meet: every operation is row by row."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from groklab.fleet.optimizer import Columns
+
+CLIP_EPS = 1e-6  # as torch.nn.utils.clip_grad_norm_
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Which parts of the arithmetic any member of the fleet needs; what nobody needs is not computed."""
+
+    sgd: bool
+    clip: bool
+    coupled: bool
+    to_init: bool
+
+    @classmethod
+    def of(cls, settings: Columns) -> "Traits":
+        return cls(
+            sgd="momentum" in settings,
+            clip=bool(torch.isfinite(settings["clip"]).any()),
+            coupled=bool((settings["coupled"] != 0).any()),
+            to_init=bool((settings["to_init"] != 0).any()),
+        )
+
+
+def update(
+    traits: Traits,
+    settings: Columns,
+    now: Columns,
+    theta: Tensor,
+    grad: Tensor,
+    moments: tuple[Tensor, ...],
+    initial: Tensor | None,
+) -> None:
+    """theta and its moments one step further; `now` is `schedule`'s columns, `initial` the weights to decay toward."""
+    if traits.clip:
+        norm = grad.norm(dim=1, keepdim=True)
+        grad = grad * torch.clamp(settings["clip"] / (norm + CLIP_EPS), max=1.0)
+    if traits.coupled:
+        grad = grad + settings["coupled"] * theta
+    if traits.sgd:
+        _sgd(now, theta, grad, moments[0])
+        return
+    theta.mul_(1.0 - now["shrink"])
+    if traits.to_init and initial is not None:
+        theta.add_(initial * (now["shrink"] * settings["to_init"]))
+    _adam(now, theta, grad, *moments)
+
+
+def _sgd(now: Columns, theta: Tensor, grad: Tensor, momentum: Tensor) -> None:
+    momentum.mul_(now["momentum"]).add_(grad)
+    theta.sub_(momentum * now["rate"])
+
+
+def _adam(now: Columns, theta: Tensor, grad: Tensor, mean: Tensor, square: Tensor) -> None:
+    mean.add_((grad - mean) * now["fresh1"])
+    square.mul_(now["beta2"]).add_(grad * grad * now["fresh2"])
+    theta.sub_(now["stride"] * mean / (square.sqrt() / now["correction"] + now["eps"]))
+

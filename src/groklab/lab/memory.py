@@ -1,0 +1,109 @@
+"""A lab that lives as long as one call: what `train` reports to when no lab was given."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from groklab.fleet.checkpoint import FleetState
+from groklab.fleet.plan import Plan
+from groklab.fleet.run import Run
+from groklab.fleet.sink import Status
+from groklab.lab.record import RunRecord
+
+Curve = dict[str, np.ndarray]
+
+
+class MemoryLab:
+    """The part of `Lab` that training uses, in dictionaries."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, RunRecord] = {}
+        self._curves: dict[str, dict[int, dict[str, Any]]] = {}
+        self._plans: dict[str, Plan] = {}
+        self._states: dict[str, FleetState] = {}
+
+    def add_runs(self, runs_with_totals: Iterable[tuple[Run, int, int]]) -> None:
+        for run, train_total, val_total in runs_with_totals:
+            record = RunRecord(
+                identity=run.identity,
+                status="new",
+                step=0,
+                reason="",
+                train_total=train_total,
+                val_total=val_total,
+                canonical=run.canonical(),
+            )
+            self._records.setdefault(run.identity, record)
+
+    def records(self, identities: Iterable[str]) -> dict[str, RunRecord]:
+        return {identity: self._records[identity] for identity in identities if identity in self._records}
+
+    def open_plan(self, plan: Plan, provenance: Mapping[str, Any]) -> None:
+        self._plans[plan.identity] = plan
+
+    def open_plans(self) -> list[Plan]:
+        return []
+
+    def close_plan(self, identity: str) -> None:
+        pass
+
+    def plan_of(self, run: str) -> Plan | None:
+        return next((plan for plan in reversed(list(self._plans.values())) if run in plan.members), None)
+
+    def forget_after(self, plan: Plan, step: int) -> None:
+        for identity in plan.members:
+            kept = {at: row for at, row in self._curves.get(identity, {}).items() if at <= step}
+            self._curves[identity] = kept
+
+    def checkpoint(self, plan: str) -> FleetState | None:
+        return self._states.get(plan)
+
+    def sink(self, plan: Plan) -> "MemorySink":
+        return MemorySink(self, plan)
+
+    def curves(self, identities: Iterable[str]) -> dict[str, Curve]:
+        return {identity: _curve(self._curves.get(identity, {})) for identity in identities}
+
+    def record_evaluation(self, identity: str, step: int, row: dict[str, Any]) -> None:
+        self._curves.setdefault(identity, {})[step] = row
+
+    def record_end(self, identity: str, status: Status, step: int, reason: str) -> None:
+        known = self._records[identity]
+        self._records[identity] = RunRecord(
+            identity=identity,
+            status=status,
+            step=step,
+            reason=reason,
+            train_total=known.train_total,
+            val_total=known.val_total,
+            canonical=known.canonical,
+        )
+
+    def keep(self, state: FleetState) -> None:
+        self._states[state.plan] = state
+
+
+class MemorySink:
+    """A fleet's reports, put into the dictionaries of a `MemoryLab`."""
+
+    def __init__(self, lab: MemoryLab, plan: Plan) -> None:
+        self._lab, self._plan = lab, plan
+
+    def evaluated(self, step: int, members: Sequence[int], values: Mapping[str, np.ndarray]) -> None:
+        for place, member in enumerate(members):
+            row = {name: column[place] for name, column in values.items()}
+            self._lab.record_evaluation(self._plan.members[member], step, row)
+
+    def ended(self, member: int, status: Status, step: int, reason: str) -> None:
+        self._lab.record_end(self._plan.members[member], status, step, reason)
+
+    def checkpoint(self, state: FleetState) -> None:
+        self._lab.keep(state)
+
+
+def _curve(rows: Mapping[int, Mapping[str, Any]]) -> Curve:
+    steps = sorted(rows)
+    names = list(rows[steps[0]]) if steps else []
+    columns = {name: np.array([rows[step][name] for step in steps]) for name in names}
+    return {"step": np.array(steps, dtype=np.int64), **columns}

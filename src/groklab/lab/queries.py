@@ -1,0 +1,72 @@
+"""What a lab reads from its tables, and in how many queries."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, case, func, select
+
+from groklab.errors import LabError
+from groklab.lab.record import RunRecord
+from groklab.lab.schema import COUNTS, FLOATS, evaluations, plan_members, plans, runs
+
+_AT_ONCE = 10_000  # names in one query; SQLite takes 32,766
+
+
+def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
+    listed = list(names)
+    for start in range(0, len(listed), _AT_ONCE):
+        yield listed[start : start + _AT_ONCE]
+
+
+def records_of(connection: Connection, identities: Iterable[str]) -> dict[str, RunRecord]:
+    found = (select_records(connection, runs.c.identity.in_(chunk)) for chunk in _chunks(identities))
+    return {record.identity: record for records in found for record in records}
+
+
+def select_records(connection: Connection, *where: ColumnElement[bool]) -> Iterator[RunRecord]:
+    newest = select(plans.c.number).select_from(plans.join(plan_members)).correlate(runs)
+    newest = newest.where(plan_members.c.run == runs.c.identity).order_by(plans.c.opened.desc()).limit(1)
+    evaluated = select(func.max(evaluations.c.step)).where(evaluations.c.plan == newest.scalar_subquery())
+    # A running member is in every evaluation of its fleet, so its step need not be written again and again.
+    live = case((runs.c.status == "running", evaluated.scalar_subquery()))
+    for row in connection.execute(
+        select(runs, live.label("live")).where(*where).order_by(runs.c.created, runs.c.identity)
+    ):
+        yield RunRecord(
+            identity=row.identity,
+            status=row.status,
+            step=max(row.step, row.live or 0),
+            reason=row.reason,
+            train_total=row.train_total,
+            val_total=row.val_total,
+            canonical=json.loads(row.canonical),
+        )
+
+
+def plan_number(connection: Connection, identity: str) -> int:
+    number = connection.scalar(select(plans.c.number).where(plans.c.identity == identity))
+    if number is None:
+        raise LabError(f"the lab has no plan {identity}")
+    return int(number)
+
+
+def places_of(connection: Connection, identities: Iterable[str]) -> dict[int, dict[int, str]]:
+    """For each plan that holds any of the runs, the earliest opened first: which place is whose."""
+    found: list[tuple[Any, ...]] = []
+    columns = select(plans.c.opened, plans.c.number, plan_members.c.place, plan_members.c.run).join(plan_members)
+    for chunk in _chunks(identities):
+        found += map(tuple, connection.execute(columns.where(plan_members.c.run.in_(chunk))))
+    places: dict[int, dict[int, str]] = {}
+    for _, plan, place, run in sorted(found):
+        places.setdefault(plan, {})[place] = run
+    return places
+
+
+def select_evaluations(connection: Connection, plan: int, places: Sequence[int]) -> Sequence[Sequence[Any]]:
+    table = evaluations.c
+    rows = select(table.place, table.step, *(table[name] for name in (*FLOATS, *COUNTS)), table.odd, table.extra)
+    rows = rows.where(table.plan == plan).order_by(table.step, table.place)
+    if len(places) <= _AT_ONCE:
+        rows = rows.where(table.place.in_(places))
+    return connection.execute(rows).all()

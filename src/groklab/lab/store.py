@@ -1,0 +1,241 @@
+"""The lab: runs, plans and curves in a database, checkpoints in a folder beside it."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.dialects import sqlite
+
+from groklab.errors import CheckpointError, LabError, UsageError
+from groklab.fleet.plan import Plan
+from groklab.lab.database import Database
+from groklab.lab.place import check_place, lab_file
+from groklab.lab.queries import places_of, plan_number, records_of, select_evaluations, select_records
+from groklab.lab.record import STATUSES, Definition, RunRecord
+from groklab.lab.schema import attempts, evaluations, plan_members, plans, prepare, runs
+
+if TYPE_CHECKING:
+    from groklab.fleet.checkpoint import FleetState
+    from groklab.lab.encoding import Curve
+    from groklab.lab.sink import LabSink
+
+_LISTED = 5
+
+
+class Lab:
+    """A store that two processes may use at once, and that either shows the whole of what was recorded or nothing."""
+
+    def __init__(self, url: str = "sqlite:///groklab.db") -> None:
+        path = lab_file(url)
+        check_place(path)
+        self.url = url
+        self.folder = path.with_name(f"{path.name}.checkpoints")
+        self._database = Database(path)
+        try:
+            prepare(self._database)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._database.close()
+
+    # Runs
+
+    def add_runs(self, runs_with_totals: Iterable[tuple[Definition, int, int]]) -> None:
+        """Make runs known, each with the sizes of its training and validation splits; known ones stay as they are."""
+        rows = [
+            {
+                "identity": run.identity,
+                "canonical": json.dumps(run.canonical(), sort_keys=True, allow_nan=False),
+                "train_total": int(train_total),
+                "val_total": int(val_total),
+                "status": "new",
+                "step": 0,
+                "reason": "",
+            }
+            for run, train_total, val_total in runs_with_totals
+        ]
+        if not rows:
+            return
+        with self._database.writing() as connection:
+            connection.execute(sqlite.insert(runs).on_conflict_do_nothing(), rows)
+            known = records_of(connection, (str(row["identity"]) for row in rows))
+            for row in rows:
+                _check_totals(row, known[str(row["identity"])])
+
+    def record(self, identity: str) -> RunRecord | None:
+        """What is known of a run; None when it was never added."""
+        return self.records([identity]).get(identity)
+
+    def records(self, identities: Iterable[str]) -> dict[str, RunRecord]:
+        """What is known of each of these runs; those never added are left out."""
+        with self._database.reading() as connection:
+            return records_of(connection, identities)
+
+    def all_records(self) -> list[RunRecord]:
+        """Every run, the first added first."""
+        with self._database.reading() as connection:
+            return list(select_records(connection))
+
+    def find(self, prefix: str) -> RunRecord:
+        """The one run whose identity begins so."""
+        start = prefix.lower()
+        if not re.fullmatch("[0-9a-f]{1,16}", start):
+            raise UsageError(f"a run is named by up to 16 hexadecimal digits, the first few suffice; not {prefix!r}")
+        with self._database.reading() as connection:
+            found = list(select_records(connection, runs.c.identity >= start, runs.c.identity < f"{start}g"))
+        if not found:
+            raise UsageError(f"no run in the lab {self.url} begins with {prefix!r}")
+        if len(found) > 1:
+            listed = ", ".join(record.identity for record in found[:_LISTED]) + (", …" if len(found) > _LISTED else "")
+            raise UsageError(f"{len(found)} runs begin with {prefix!r}; write more of one of {listed}")
+        return found[0]
+
+    def summary(self) -> dict[str, int]:
+        """How many runs there are, how many with each status, and how many plans there are and are open."""
+        with self._database.reading() as connection:
+            counted = connection.execute(select(runs.c.status, func.count()).group_by(runs.c.status))
+            by_status = {str(status): int(count) for status, count in counted}
+            counted = connection.execute(select(plans.c.status, func.count()).group_by(plans.c.status))
+            by_state = {str(state): int(count) for state, count in counted}
+        return {
+            "runs": sum(by_status.values()),
+            **{status: by_status.get(status, 0) for status in STATUSES},
+            "plans": sum(by_state.values()),
+            "open_plans": by_state.get("open", 0),
+        }
+
+    # Plans
+
+    def open_plan(self, plan: Plan, provenance: Mapping[str, Any]) -> None:
+        """Note that a plan is to be carried out; one that was closed is opened again, and is then the newest."""
+        identity = plan.identity
+        latest = select(func.coalesce(func.max(plans.c.opened), 0) + 1).scalar_subquery()
+        known = plans.c.identity == identity
+        with self._database.writing() as connection:
+            status = connection.scalar(select(plans.c.status).where(known))
+            if status == "closed":
+                connection.execute(update(plans).where(known).values(status="open", opened=latest))
+            if status is not None:
+                return
+            row = {"identity": identity, "plan": plan.as_json(), "device": plan.device, "status": "open"}
+            text = json.dumps(provenance, sort_keys=True, default=str)
+            connection.execute(insert(plans).values(**row, provenance=text, opened=latest))
+            number = connection.scalar(select(plans.c.number).where(known))
+            members = [{"plan": number, "place": place, "run": run} for place, run in enumerate(plan.members)]
+            connection.execute(insert(plan_members), members)
+
+    def close_plan(self, identity: str) -> None:
+        """Note that nothing is left to do under a plan; its checkpoints stay, so that a run can be continued."""
+        with self._database.writing() as connection:
+            number = plan_number(connection, identity)
+            connection.execute(update(plans).where(plans.c.number == number).values(status="closed"))
+            unended = (attempts.c.plan == number) & attempts.c.ended.is_(None)
+            connection.execute(update(attempts).where(unended).values(ended=func.current_timestamp()))
+
+    def open_plans(self) -> list[Plan]:
+        """The plans that are not closed, the first opened first."""
+        with self._database.reading() as connection:
+            texts = connection.scalars(select(plans.c.plan).where(plans.c.status == "open").order_by(plans.c.opened))
+            return [_plan(text) for text in texts]
+
+    def plan(self, identity: str) -> Plan:
+        """The plan with this identity."""
+        with self._database.reading() as connection:
+            return _plan(
+                connection.scalar(select(plans.c.plan).where(plans.c.number == plan_number(connection, identity)))
+            )
+
+    def plan_of(self, run: str) -> Plan | None:
+        """The newest plan that contains a run."""
+        newest = (
+            select(plans.c.plan).join(plan_members).where(plan_members.c.run == run).order_by(plans.c.opened.desc())
+        )
+        with self._database.reading() as connection:
+            text = connection.scalar(newest.limit(1))
+        return None if text is None else _plan(text)
+
+    def provenance(self, identity: str) -> dict[str, Any]:
+        """Where a plan's numbers come from: what was said when it was first opened."""
+        with self._database.reading() as connection:
+            number = plan_number(connection, identity)
+            text = connection.scalar(select(plans.c.provenance).where(plans.c.number == number))
+        return dict(json.loads(str(text)))
+
+    # What training reports
+
+    def sink(self, plan: Plan) -> "LabSink":
+        """What the fleet of an open plan reports to; an earlier attempt at the same plan is refused from now on."""
+        from groklab.lab.sink import LabSink
+
+        return LabSink(self._database, plan, self.folder / plan.identity)
+
+    def forget_after(self, plan: Plan, step: int) -> None:
+        """Drop what the plan's members reported beyond a step, since training goes on from there."""
+        numbers = select(plan_members.c.plan).where(plan_members.c.run.in_(plan.members)).distinct()
+        with self._database.writing() as connection:
+            for number in connection.scalars(numbers).all():
+                own = select(plan_members.c.place).where(plan_members.c.plan == number)
+                connection.execute(
+                    evaluations.delete().where(
+                        evaluations.c.plan == number,
+                        evaluations.c.step > step,
+                        evaluations.c.place.in_(own.where(plan_members.c.run.in_(plan.members))),
+                    )
+                )
+            ahead = runs.c.identity.in_(plan.members) & (runs.c.step > step)
+            connection.execute(update(runs).where(ahead).values(status="running", step=step, reason=""))
+
+    def checkpoint(self, plan: str) -> "FleetState | None":
+        """The last whole state kept under a plan; None when there is none yet."""
+        from groklab.fleet import checkpoint
+
+        state = checkpoint.load_latest(self.folder / plan)
+        if state is not None and state.plan != plan:
+            raise CheckpointError(f"the checkpoints in {self.folder / plan} belong to the plan {state.plan}")
+        return state
+
+    # Curves
+
+    def curve(self, identity: str) -> "Curve":
+        """A run's measurements, ascending in step; empty columns when it has none."""
+        return self.curves([identity])[identity]
+
+    def curves(self, identities: Iterable[str]) -> "dict[str, Curve]":
+        """The curves of many runs: one query for each plan that trained them."""
+        from groklab.lab.encoding import Curve, decode, merge
+
+        pieces: dict[str, list[Curve]] = {identity: [] for identity in identities}
+        with self._database.reading() as connection:
+            for plan, places in places_of(connection, pieces).items():
+                for place, curve in decode(select_evaluations(connection, plan, list(places))).items():
+                    pieces[places[place]].append(curve)
+        return {identity: merge(found) for identity, found in pieces.items()}
+
+
+def _check_totals(row: Mapping[str, Any], record: RunRecord) -> None:
+    given, known = (row["train_total"], row["val_total"]), (record.train_total, record.val_total)
+    if given != known:
+        raise LabError(
+            f"the run {record.identity} is in the lab with {known[0]} training and {known[1]} validation examples, "
+            f"and now has {given[0]} and {given[1]}: the same run must mean the same data; use another lab"
+        )
+
+
+def _plan(text: Any) -> Plan:
+    try:
+        return Plan.from_json(text)
+    except (KeyError, TypeError, ValueError) as error:
+        raise LabError(f"a plan in the lab was stored by another version of groklab ({error}); use that one") from error

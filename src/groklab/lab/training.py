@@ -1,0 +1,345 @@
+"""Training runs with a lab: what is done is not done again, what was interrupted goes on, what is asked further continues."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from groklab.analysis.crossings import held_crossing
+from groklab.errors import GroklabError, ResourceError, TrainingError, UsageError
+from groklab.fleet.checkpoint import FleetState
+from groklab.fleet.data import split_sizes
+from groklab.fleet.measures import Measure
+from groklab.fleet.plan import Plan
+from groklab.fleet.planner import choose_device, plan_fleets
+from groklab.fleet.run import Run
+from groklab.fleet.sink import Sink, Status, Tee
+from groklab.fleet.train import Outcome, train_fleet
+from groklab.lab.memory import MemoryLab
+from groklab.lab.provenance import provenance
+from groklab.lab.record import RunRecord
+from groklab.lab.result import Result
+
+if TYPE_CHECKING:
+    from groklab.lab.store import Lab
+
+Keeper = "Lab | MemoryLab"
+
+
+class Interrupted(GroklabError):
+    """Training was asked to stop; its state is saved and the same call goes on from there."""
+
+
+class Progress(Protocol):
+    """Who watches a training; all calls come from the training thread."""
+
+    def planned(self, plans: Sequence[Plan], runs: Sequence[Run], already_done: int) -> None: ...
+
+    def began(self, plan: Plan, runs: Sequence[Run], resumed_at: int | None) -> None: ...
+
+    def stepped(self, plan: Plan, step: int, live: int) -> None: ...
+
+    def evaluated(self, plan: Plan, step: int, members: Sequence[int], values: Mapping[str, np.ndarray]) -> None: ...
+
+    def ended(self, plan: Plan, member: int, status: str, step: int, reason: str) -> None: ...
+
+    def finished(self, plan: Plan, outcome: Outcome) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """What one call of `train` carries through."""
+
+    lab: Any
+    device: str
+    progress: Progress | None
+    stop_requested: Callable[[], bool]
+    measures: tuple[Measure, ...] | None
+    checkpoint_seconds: float
+
+
+def train(
+    runs: Sequence[Run],
+    *,
+    device: str = "auto",
+    lab: "Lab | None" = None,
+    progress: Progress | None = None,
+    stop_requested: Callable[[], bool] = lambda: False,
+    measures: tuple[Measure, ...] | None = None,
+    checkpoint_seconds: float = 60.0,
+) -> list[Result]:
+    """Train runs as fleets and return what came of each, in order.
+
+    With a lab, runs that it already holds as far as asked are not trained, interrupted plans go on from their last
+    checkpoint, and runs asked for more steps continue. Without one, nothing is kept.
+    """
+    wanted = _unique(runs)
+    keeper = MemoryLab() if lab is None else lab
+    session = _Session(
+        lab=keeper,
+        device=choose_device(device),
+        progress=progress,
+        stop_requested=stop_requested,
+        measures=measures,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    keeper.add_runs((run, *split_sizes(run)) for run in wanted.values())
+    resumable = [plan for plan in keeper.open_plans() if _can_resume(plan, wanted, session.device)]
+    resumed = {identity for plan in resumable for identity in plan.members}
+    rest = [run for run in _unfinished(wanted.values(), keeper) if run.identity not in resumed]
+    plans, starts = _plans(rest, session)
+    if progress is not None:
+        progress.planned([*resumable, *plans], list(wanted.values()), len(wanted) - len(rest) - len(resumed))
+    for plan in resumable:
+        _resume(plan, wanted, session)
+    for plan in plans:
+        _start(plan, [wanted[identity] for identity in plan.members], starts, session)
+    further = _unfinished((wanted[identity] for identity in resumed), keeper)
+    if further:  # asked for more than the interrupted plan was
+        plans, starts = _plans(further, session)
+        for plan in plans:
+            _start(plan, [wanted[identity] for identity in plan.members], starts, session)
+    return results(runs, keeper)
+
+
+def results(runs: Sequence[Run], lab: Any) -> list[Result]:
+    """What a lab holds of these runs, without training; runs never trained are left out."""
+    records = lab.records([run.identity for run in runs])
+    curves = lab.curves(list(records))
+    return [
+        _result(run, records[run.identity], curves[run.identity])
+        for run in runs
+        if run.identity in records and records[run.identity].status != "new"
+    ]
+
+
+def _result(run: Run, record: RunRecord, curve: dict[str, np.ndarray]) -> Result:
+    status: Any = "stopped" if record.status == "running" else record.status
+    return Result(
+        run=run,
+        curve=curve,
+        status=status,
+        step=record.step,
+        reason=record.reason,
+        train_total=record.train_total,
+        val_total=record.val_total,
+    )
+
+
+def _unique(runs: Sequence[Run]) -> dict[str, Run]:
+    """Runs by identity; of two requests for one run, the one that goes further."""
+    wanted: dict[str, Run] = {}
+    for run in runs:
+        known = wanted.get(run.identity)
+        if known is None or run.steps > known.steps:
+            wanted[run.identity] = run
+    return wanted
+
+
+def _unfinished(runs: Iterable[Run], lab: Any) -> list[Run]:
+    """The runs that a lab does not hold as far as they are asked."""
+    listed = list(runs)
+    records = lab.records([run.identity for run in listed])
+    stopping = [run.identity for run in listed if run.stop is not None and records[run.identity].status == "done"]
+    curves = lab.curves(stopping)
+    return [run for run in listed if not _satisfied(run, records[run.identity], curves.get(run.identity))]
+
+
+def _satisfied(run: Run, record: RunRecord, curve: dict[str, np.ndarray] | None) -> bool:
+    if record.status == "diverged":
+        return True
+    if record.status != "done":
+        return False
+    if record.step >= run.steps:
+        return True
+    if run.stop is None or curve is None or not len(curve["step"]):
+        return False
+    rule = run.stop
+    held = held_crossing(curve["step"], curve["val_correct"], record.val_total, rule.accuracy, rule.evaluations)
+    return held is not None
+
+
+def _can_resume(plan: Plan, wanted: Mapping[str, Run], device: str) -> bool:
+    """Whether this call holds every member of an interrupted plan, for the same device."""
+    return plan.device == device and all(identity in wanted for identity in plan.members)
+
+
+def _resume(plan: Plan, wanted: Mapping[str, Run], session: _Session) -> None:
+    """Go on with an interrupted plan, as far as it was asked; under the same plan this is bit for bit the same."""
+    runs = [_as_planned(plan, place, wanted[identity]) for place, identity in enumerate(plan.members)]
+    state = session.lab.checkpoint(plan.identity)
+    session.lab.forget_after(plan, plan.start - 1 if state is None else state.step)
+    start = None
+    if state is None and plan.start > 0:
+        start = _states_at(runs, [plan.start] * len(runs), session, exclude=plan.identity)
+    _train(plan, runs, session, resume=state, start=start)
+
+
+def _as_planned(plan: Plan, place: int, run: Run) -> Run:
+    return dataclasses.replace(run, steps=max(plan.steps[place], run.start))
+
+
+def _plans(runs: Sequence[Run], session: _Session) -> tuple[list[Plan], dict[str, int]]:
+    """Fresh plans for runs, each from where its last checkpoint ends (or from its own start)."""
+    starts = {run.identity: _last_step(run, session.lab) for run in runs}
+    return plan_fleets(runs, session.device, start=[starts[run.identity] for run in runs]), starts
+
+
+def _start(plan: Plan, runs: Sequence[Run], starts: Mapping[str, int], session: _Session) -> None:
+    start = None
+    if plan.start > 0:
+        start = _states_at(runs, [starts[run.identity] for run in runs], session)
+    session.lab.open_plan(plan, provenance(plan))
+    fresh = runs[0].start == plan.start
+    session.lab.forget_after(plan, plan.start - 1 if fresh else plan.start)
+    try:
+        _train(plan, runs, session, start=start)
+    except torch.OutOfMemoryError as error:
+        session.lab.close_plan(plan.identity)
+        _start_halves(plan, runs, starts, session, error)
+
+
+def _start_halves(
+    plan: Plan, runs: Sequence[Run], starts: Mapping[str, int], session: _Session, error: Exception
+) -> None:
+    """The planner guessed memory wrong: two smaller fleets, once."""
+    if len(runs) == 1:
+        raise ResourceError(f"one run alone does not fit into the memory of {plan.device}: {error}") from error
+    torch.cuda.empty_cache()
+    middle = len(runs) // 2
+    for half in (runs[:middle], runs[middle:]):
+        smaller = plan_fleets(half, session.device, start=[starts[run.identity] for run in half])
+        for part in smaller:
+            members = [run for run in half if run.identity in part.members]
+            start = _states_at(members, [plan.start] * len(members), session) if plan.start > 0 else None
+            session.lab.open_plan(part, provenance(part))
+            try:
+                _train(part, members, session, start=start)
+            except torch.OutOfMemoryError as again:
+                raise ResourceError(
+                    f"{len(members)} runs at once do not fit into the memory of {part.device}, nor did {len(runs)}; "
+                    "take a smaller model or batch, or train fewer runs at a time"
+                ) from again
+
+
+def _train(
+    plan: Plan,
+    runs: Sequence[Run],
+    session: _Session,
+    resume: FleetState | None = None,
+    start: Mapping[str, Tensor] | None = None,
+) -> None:
+    progress = session.progress
+    sink = session.lab.sink(plan)
+    watched = _Watched(plan, progress, sink)
+    if progress is not None:
+        progress.began(plan, runs, None if resume is None else resume.step)
+
+    def watch(step: int, live: int) -> bool:
+        if progress is not None:
+            progress.stepped(plan, step, live)
+        return session.stop_requested()
+
+    try:
+        outcome = train_fleet(
+            plan,
+            runs,
+            watched,
+            resume=resume,
+            start=start,
+            measures=session.measures,
+            watch=watch,
+            checkpoint_seconds=session.checkpoint_seconds,
+        )
+    except (GroklabError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        watched.end_live("failed", f"{type(error).__name__}: {error}")
+        raise TrainingError(f"training failed after step {watched.step}: {type(error).__name__}: {error}") from error
+    if progress is not None:
+        progress.finished(plan, outcome)
+    if not outcome.finished:
+        watched.step = outcome.step
+        watched.end_live("stopped", f"interrupted at step {outcome.step}; asking again goes on from there")
+        raise Interrupted(f"interrupted at step {outcome.step}; the state is saved, and the same command goes on from it")
+    session.lab.close_plan(plan.identity)
+
+
+class _Watched(Tee):
+    """The lab's sink and the progress side by side; knows which members still train."""
+
+    def __init__(self, plan: Plan, progress: Progress | None, sink: Sink) -> None:
+        super().__init__(sink)
+        self._plan, self._progress = plan, progress
+        self._live = set(range(len(plan.members)))
+        self.step = plan.start
+
+    def evaluated(self, step: int, members: Sequence[int], values: Mapping[str, np.ndarray]) -> None:
+        super().evaluated(step, members, values)
+        self.step = step
+        self._live = set(members)
+        if self._progress is not None:
+            self._progress.evaluated(self._plan, step, members, values)
+
+    def ended(self, member: int, status: Status, step: int, reason: str) -> None:
+        super().ended(member, status, step, reason)
+        self._live.discard(member)
+        if self._progress is not None:
+            self._progress.ended(self._plan, member, status, step, reason)
+
+    def end_live(self, status: Status, reason: str) -> None:
+        """Nobody ends silently: the members that still trained end so."""
+        for member in sorted(self._live):
+            self.ended(member, status, self.step, reason)
+
+
+def _last_step(run: Run, lab: Any) -> int:
+    """The step that a run can continue from: that of its last checkpointed state, or its own start."""
+    found = _last_state(run, lab, None)
+    return run.start if found is None else found[0]
+
+
+def _last_state(run: Run, lab: Any, exclude: str | None) -> tuple[int, dict[str, Tensor]] | None:
+    plan = lab.plan_of(run.identity)
+    if plan is None or plan.identity == exclude:
+        return None
+    state = lab.checkpoint(plan.identity)
+    if state is None:
+        return None
+    member = plan.members.index(run.identity)
+    ended = state.values["ended"].get(str(member))
+    step = state.step if ended is None else int(ended[1])
+    return step, {name: tensor[member] for name, tensor in state.tensors.items()}
+
+
+def _states_at(
+    runs: Sequence[Run], steps: Sequence[int], session: _Session, exclude: str | None = None
+) -> dict[str, Tensor]:
+    """theta and moments [R, N] of runs at given steps: kept by the lab, or (for forks) their parents' states."""
+    states: list[dict[str, Tensor] | None] = []
+    for run, step in zip(runs, steps, strict=True):
+        found = _last_state(run, session.lab, exclude)
+        states.append(found[1] if found is not None and found[0] == step else None)
+    missing = [place for place, state in enumerate(states) if state is None]
+    if missing:
+        for place, state in zip(missing, _parent_states([runs[p] for p in missing], session), strict=True):
+            states[place] = state
+    found_states = [state for state in states if state is not None]
+    names = set.intersection(*(set(state) for state in found_states))
+    return {name: torch.stack([state[name] for state in found_states]) for name in sorted(names)}
+
+
+def _parent_states(runs: Sequence[Run], session: _Session) -> list[dict[str, Tensor]]:
+    """The states that forks begin from: their parents trained to the fork, beside the lab."""
+    parents = []
+    for run in runs:
+        if run.parent is None or run.fork_step is None:
+            raise UsageError(f"run {run.identity} has no checkpoint to continue from; delete it from the lab or fork anew")
+        parents.append(dataclasses.replace(run.parent, steps=run.fork_step, stop=None))
+    beside = MemoryLab()
+    train(parents, device=session.device, lab=beside, stop_requested=session.stop_requested)  # type: ignore[arg-type]
+    found = [_last_state(parent, beside, None) for parent in parents]
+    return [state for _, state in (pair for pair in found if pair is not None)]

@@ -1,0 +1,24 @@
+"""Models and their initial weights; `build.py` is the only name table."""
+
+from groklab.models.build import MODELS, ModelConfig, build, draw_parameters
+from groklab.models.decoder import Decoder, DecoderConfig
+from groklab.models.initialization import Init, parse_init
+from groklab.models.lift import Lifted, lift
+from groklab.models.prefix_sharing import PrefixShared
+from groklab.models.vocabulary import SEQUENCE, Vocabulary
+
+__all__ = [
+    "MODELS",
+    "SEQUENCE",
+    "Decoder",
+    "DecoderConfig",
+    "Init",
+    "Lifted",
+    "ModelConfig",
+    "PrefixShared",
+    "Vocabulary",
+    "build",
+    "draw_parameters",
+    "lift",
+    "parse_init",
+]

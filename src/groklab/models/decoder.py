@@ -1,0 +1,113 @@
+"""The decoder of the initialization study: a causal Transformer read at its last position.
+
+Faithful to the released code: post-norm blocks, GELU, FFN width 4·d_model, learned positions (a table of five),
+a final norm, then a readout with bias over the answers.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from groklab.attention import MultiHeadAttention, causal
+from groklab.blocks import (
+    ACTIVATIONS,
+    NORMS,
+    POSITIONS,
+    RESIDUALS,
+    Chance,
+    Dropout,
+    Embedding,
+    FeedForward,
+    Linear,
+)
+from groklab.checks import choice, number, whole
+from groklab.errors import UsageError
+from groklab.models.vocabulary import SEQUENCE, Vocabulary
+
+OUTPUTS = ("answers", "tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderConfig:
+    """`d_ff` None means 4·d_model; `outputs` is what the readout ranges over; `dropout` is the residual dropout."""
+
+    layers: int = 2
+    d_model: int = 128
+    num_heads: int = 4
+    d_ff: int | None = None
+    activation: str = "gelu"
+    norm: str = "layer_norm"
+    norm_place: str = "post"
+    positions: str = "learned"
+    max_positions: int = 5
+    outputs: str = "answers"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, high in (("layers", 64), ("d_model", 8192), ("num_heads", 8192), ("max_positions", 2**20)):
+            whole(name, getattr(self, name), low=1, high=high)
+        if self.d_ff is not None:
+            whole("d_ff", self.d_ff, low=1, high=2**20)
+        if self.d_model % self.num_heads:
+            raise UsageError(f"d_model {self.d_model} is not a multiple of num_heads {self.num_heads}")
+        if self.max_positions < SEQUENCE:
+            raise UsageError(f"max_positions must be at least {SEQUENCE}, the tokens of `x o y =`")
+        tables: tuple[tuple[str, Any], ...] = (
+            ("activation", ACTIVATIONS),
+            ("norm", NORMS),
+            ("norm_place", RESIDUALS),
+            ("positions", POSITIONS),
+            ("outputs", OUTPUTS),
+        )
+        for name, table in tables:
+            choice(name, getattr(self, name), tuple(table))
+        number("dropout", self.dropout, at_least=0.0, below=1.0)
+
+
+class DecoderBlock(nn.Module):
+    """x ← residual(x, attention); x ← residual(x, FFN); dropout on each sublayer's output."""
+
+    def __init__(self, config: DecoderConfig, site: int) -> None:
+        super().__init__()
+        norm, residual = NORMS[config.norm], RESIDUALS[config.norm_place]
+        self.attention = MultiHeadAttention(config.d_model, config.num_heads)
+        self.attention_residual = residual(norm(config.d_model))
+        self.attention_dropout = Dropout(config.dropout, site)
+        self.ffn = FeedForward(config.d_model, config.d_ff or 4 * config.d_model, ACTIVATIONS[config.activation])
+        self.ffn_residual = residual(norm(config.d_model))
+        self.ffn_dropout = Dropout(config.dropout, site + 1)
+
+    def forward(self, x: Tensor, mask: Tensor, chance: Chance | None) -> Tensor:
+        x = self.attention_residual(x, lambda h: self.attention_dropout(self.attention(h, mask), chance))
+        return self.ffn_residual(x, lambda h: self.ffn_dropout(self.ffn(h), chance))  # type: ignore[no-any-return]
+
+
+class Decoder(nn.Module):
+    """Tokens `x o y =` to the logits of the answer, read at `=`."""
+
+    def __init__(self, config: DecoderConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        self.embedding = Embedding(vocabulary.tokens, config.d_model)
+        self.positions = POSITIONS[config.positions](config.max_positions, config.d_model)
+        self.blocks = nn.ModuleList(DecoderBlock(config, 2 * layer) for layer in range(config.layers))
+        self.norm = NORMS[config.norm](config.d_model)
+        outputs = vocabulary.answers if config.outputs == "answers" else max(vocabulary.tokens, vocabulary.answers)
+        self.readout = Linear(config.d_model, outputs)
+
+    def forward(self, tokens: Int[Tensor, "*batch T"], chance: Chance | None = None) -> Float[Tensor, "*batch outputs"]:
+        x = self.embed(tokens)
+        mask = causal(tokens.shape[-1], tokens.shape[-1], tokens.device)
+        for block in self.blocks:
+            x = block(x, mask, chance)
+        return self.readout(self.norm(x[..., -1, :]))  # type: ignore[no-any-return]
+
+    def embed(self, tokens: Int[Tensor, "*batch T"]) -> Float[Tensor, "*batch T D"]:
+        x: Tensor = self.embedding(tokens)
+        places: Tensor = self.positions(tokens.shape[-1])
+        if places.dim() == 3:  # a member's own positions: put the batch axis between
+            places = places.unsqueeze(1)
+        return x + places

@@ -1,0 +1,208 @@
+"""Initial weights: a named distribution, the components it reaches, a gain for each, and what becomes of the biases.
+
+Every weight is drawn on the CPU from (init seed, INIT stream, the parameter's place, index), so it does not depend on
+device, fleet or neighbours. Formulas are those of `torch.nn.init`; which parameters the published study's code touched
+and which it left alone is the reach `published`.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from groklab import randomness
+from groklab.checks import number
+from groklab.errors import UsageError, unknown
+from groklab.randomness import Stream
+
+COMPONENTS = ("embedding", "positions", "attention_input", "attention_output", "ffn", "readout")
+REACHES: dict[str, tuple[str, ...]] = {
+    "published": ("embedding", "positions", "attention_output", "ffn", "readout"),
+    "all": COMPONENTS,
+    "encoder_only": ("attention_output", "ffn"),
+}
+_ZEROES_BIASES = frozenset({"he", "orthogonal", "kaiming_normal"})
+_SCALED = ("uniform", "normal")
+_TOP_LEVEL = {"embedding": "embedding", "positions": "positions", "readout": "readout"}
+_IN_BLOCK = {"attention.input": "attention_input", "attention.output": "attention_output", "ffn": "ffn"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Init:
+    """An initialization: `scale` is a in uniform(±a) and s in normal(0, s²); `gains` multiply whole components.
+
+    `zero_biases` None does what the released code did: zero for he, orthogonal and kaiming_normal, else PyTorch's
+    default. The attention's biases start at zero always, norms at weight one and bias zero.
+    """
+
+    name: str = "default"
+    scale: float | None = None
+    reach: str | tuple[str, ...] = "published"
+    gains: tuple[tuple[str, float], ...] = ()
+    zero_biases: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in DRAWS:
+            raise unknown("initialization", self.name, DRAWS)
+        if self.name in _SCALED:
+            if self.scale is None:
+                raise UsageError(f"{self.name} needs a scale: write {self.name}(0.1)")
+            number(f"scale of {self.name}", self.scale, above=0.0, at_most=1e3)
+        elif self.scale is not None:
+            raise UsageError(f"{self.name} takes no scale; use gains to rescale a component")
+        if isinstance(self.reach, str) and self.reach not in REACHES:
+            raise unknown("reach", self.reach, REACHES)
+        for component in (*self.reached, *(name for name, _ in self.gains)):
+            if component not in COMPONENTS:
+                raise unknown("component", component, COMPONENTS)
+        for component, gain in self.gains:
+            number(f"gain of {component}", gain, at_least=0.0, at_most=1e3)
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        return REACHES[self.reach] if isinstance(self.reach, str) else self.reach
+
+    def __str__(self) -> str:
+        return self.name if self.scale is None else f"{self.name}({self.scale:g})"
+
+
+def parse_init(text: Init | str) -> Init:
+    """`xavier`, `uniform(0.1)`, or an Init as it is."""
+    if isinstance(text, Init):
+        return text
+    match = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*([-+.\deE]+)\s*\))?\s*", str(text))
+    if match is None:
+        raise UsageError(f"cannot read initialization {text!r}: write a name, or uniform(0.1), or normal(0.02)")
+    name, scale = match.groups()
+    try:
+        return Init(name=name, scale=None if scale is None else float(scale))
+    except ValueError:
+        raise UsageError(f"cannot read the scale in {text!r}: write a number, as in uniform(0.1)") from None
+
+
+class Source:
+    """Uniforms and normals for one parameter of one run."""
+
+    def __init__(self, seed: int, place: int, part: int = 0) -> None:
+        self._seed, self._place = seed, place
+        self._key = randomness.key(seed)
+        self._step = place + (part << 32)
+
+    def part(self, number: int) -> "Source":
+        """The source of one of several matrices packed into a parameter."""
+        return Source(self._seed, self._place, number)
+
+    def uniform(self, shape: torch.Size, bound: float) -> Tensor:
+        drawn = randomness.uniforms(self._key, Stream.INIT, self._step, shape.numel())
+        return ((2.0 * drawn - 1.0) * bound).view(shape)
+
+    def normal(self, shape: torch.Size, std: float = 1.0) -> Tensor:
+        return randomness.normals(self._key, Stream.INIT, self._step, shape.numel()).view(shape) * std
+
+
+Draw = Callable[[Source, torch.Size], Tensor]
+
+
+def _xavier(source: Source, shape: torch.Size) -> Tensor:
+    return source.uniform(shape, math.sqrt(6.0 / (shape[0] + shape[1])))
+
+
+def _he(source: Source, shape: torch.Size) -> Tensor:
+    return source.uniform(shape, math.sqrt(2.0) * math.sqrt(3.0 / shape[1]))
+
+
+def _kaiming_normal(source: Source, shape: torch.Size) -> Tensor:
+    return source.normal(shape, math.sqrt(2.0 / shape[1]))
+
+
+def _orthogonal(source: Source, shape: torch.Size) -> Tensor:
+    tall = torch.Size((max(shape), min(shape)))
+    q, r = torch.linalg.qr(source.normal(tall))
+    q = q * r.diagonal().sign()
+    return (q if shape[0] >= shape[1] else q.T).contiguous()
+
+
+def _linear_default(source: Source, shape: torch.Size) -> Tensor:
+    return source.uniform(shape, 1.0 / math.sqrt(shape[1]))
+
+
+def _standard_normal(source: Source, shape: torch.Size) -> Tensor:
+    return source.normal(shape)
+
+
+DEFAULTS: dict[str, Draw] = {
+    "embedding": _standard_normal,
+    "positions": _standard_normal,
+    "attention_input": _xavier,
+    "attention_output": _linear_default,
+    "ffn": _linear_default,
+    "readout": _linear_default,
+}
+DRAWS: dict[str, Draw | None] = {
+    "default": None,
+    "xavier": _xavier,
+    "he": _he,
+    "orthogonal": _orthogonal,
+    "kaiming_normal": _kaiming_normal,
+    "uniform": None,
+    "normal": None,
+}
+
+
+def initial_parameters(init: Init, model: nn.Module, seed: int) -> dict[str, Tensor]:
+    """float64 initial values of every parameter of the model, by name."""
+    return {
+        name: _initial(init, name, parameter, model, Source(seed, place))
+        for place, (name, parameter) in enumerate(model.named_parameters())
+    }
+
+
+def component_of(name: str) -> str | None:
+    """The component that a parameter belongs to; None for the norms."""
+    head, _, rest = name.partition(".")
+    if head != "blocks":
+        return _TOP_LEVEL.get(head)
+    inside = rest.partition(".")[2]
+    return next((component for prefix, component in _IN_BLOCK.items() if inside.startswith(prefix + ".")), None)
+
+
+def _initial(init: Init, name: str, parameter: Tensor, model: nn.Module, source: Source) -> Tensor:
+    component = component_of(name)
+    shape = parameter.shape
+    if component is None:
+        return torch.full(shape, 1.0 if name.endswith("weight") else 0.0, dtype=torch.float64)
+    gain = dict(init.gains).get(component, 1.0)
+    if name.endswith("bias"):
+        return gain * _bias(init, component, source, model.get_parameter(name.removesuffix("bias") + "weight"))
+    if component not in init.reached or init.name == "default":
+        return gain * DEFAULTS[component](source, shape)
+    if component == "attention_input":  # three maps packed into one: each is drawn as a matrix of its own
+        return gain * torch.cat(list(_thirds(init, source, shape)))
+    return gain * _named(init, source, shape)
+
+
+def _thirds(init: Init, source: Source, shape: torch.Size) -> Iterator[Tensor]:
+    part = torch.Size((shape[0] // 3, shape[1]))
+    for third in range(3):
+        yield _named(init, source.part(third + 1), part)
+
+
+def _named(init: Init, source: Source, shape: torch.Size) -> Tensor:
+    if init.name == "uniform":
+        return source.uniform(shape, init.scale or 0.0)
+    if init.name == "normal":
+        return source.normal(shape, init.scale or 0.0)
+    draw = DRAWS[init.name]
+    assert draw is not None
+    return draw(source, shape)
+
+
+def _bias(init: Init, component: str, source: Source, weight: Tensor) -> Tensor:
+    zeroed = init.zero_biases if init.zero_biases is not None else init.name in _ZEROES_BIASES
+    if component.startswith("attention") or (zeroed and component in init.reached):
+        return torch.zeros(weight.shape[0], dtype=torch.float64)
+    return source.uniform(torch.Size((weight.shape[0],)), 1.0 / math.sqrt(weight.shape[1]))
+
