@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
 
+from groklab import randomness
 from groklab.randomness import Stream, integers, key, normals, permutation, philox, uniforms, words
 
 WORD = 0xFFFFFFFF
@@ -272,6 +273,13 @@ def test_normals_are_finite_and_as_many_as_asked_for(seed: int, step: int, count
     assert drawn.shape == (count,)
     assert torch.isfinite(drawn).all()
     assert (drawn.abs() <= math.sqrt(-2 * math.log(2.0**-33))).all()
+
+
+@pytest.mark.parametrize("extreme", [0, WORD])
+def test_normals_are_finite_at_the_ends_of_the_words(extreme: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(randomness, "words", lambda *_: torch.full((4,), extreme))
+    drawn = normals(key(0), Stream.NOISE, 0, 4)
+    assert torch.isfinite(drawn).all()
 
 
 def test_neighbouring_seeds_streams_and_steps_are_uncorrelated() -> None:

@@ -12,7 +12,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from groklab import studies
     from groklab.fleet.optimizer import SGD, Adam, AdamW
     from groklab.fleet.run import Run, Seeds, Stop
     from groklab.lab.store import Lab

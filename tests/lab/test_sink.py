@@ -124,6 +124,20 @@ def test_what_lies_beyond_the_checkpoint_is_forgotten(
     ]
 
 
+def test_all_can_be_forgotten(lab: Lab, plan: Plan, runs: list[Run], make_values: MakeValues) -> None:
+    sink = lab.sink(plan)
+    sink.evaluated(0, [0, 1], make_values(2))
+    sink.ended(1, "stopped", 0, "interrupted")
+    lab.forget_after(plan, -1)
+    records = lab.records(run.identity for run in runs)
+    assert [(records[run.identity].status, records[run.identity].step) for run in runs[:3]] == [
+        ("running", 0),
+        ("running", 0),
+        ("new", 0),
+    ]
+    assert len(lab.curve(runs[0].identity)["step"]) == 0
+
+
 def test_a_continued_run_has_one_curve(
     lab: Lab, plan: Plan, runs: list[Run], make_plan: MakePlan, make_values: MakeValues
 ) -> None:

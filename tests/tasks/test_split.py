@@ -150,13 +150,16 @@ def test_one_in_every_num_answers_random_labels_stays_right(share: float) -> Non
     assert kept > 0
 
 
-def test_random_labels_are_uniform_and_do_not_know_the_answer() -> None:
+@pytest.mark.parametrize("share", [0.1, 1.0])
+def test_random_labels_are_uniform_and_know_neither_the_answer_nor_the_choice(share: float) -> None:
     labels = np.zeros((97, 97))
-    for seed in range(8):
-        parts, noisy = parts_and_noise(1.0, seed)
-        np.add.at(labels, (LARGE.answers.flatten()[parts.train], noisy.flatten()[parts.train]), 1)
+    for seed in range(round(8 / share)):
+        _, noisy = parts_and_noise(share, seed)
+        wrong = changed(LARGE, noisy)
+        np.add.at(labels, (LARGE.answers.flatten()[wrong], noisy.flatten()[wrong]), 1)
     assert stats.chisquare(labels.sum(0)).pvalue > 1e-6
-    assert stats.chi2_contingency(labels).pvalue > 1e-6
+    assert np.diag(labels).sum() == 0
+    assert stats.chisquare(labels[~np.eye(97, dtype=bool)]).pvalue > 1e-6
 
 
 def test_noise_depends_on_its_seed_and_not_on_the_order_of_the_examples() -> None:

@@ -16,7 +16,9 @@ class LearnedPositions(nn.Module):
 
     def forward(self, length: int) -> Float[Tensor, "*R T D"]:
         if length > self.weight.shape[-2]:
-            raise UsageError(f"a sequence of {length} tokens is longer than the {self.weight.shape[-2]} learned positions")
+            raise UsageError(
+                f"a sequence of {length} tokens is longer than the {self.weight.shape[-2]} learned positions"
+            )
         return self.weight[..., :length, :]
 
 

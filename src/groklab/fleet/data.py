@@ -35,7 +35,9 @@ def fleet_data(runs: Sequence[Run]) -> FleetData:
     answers, splits = [], []
     for run in runs:
         if vocabulary_of(run) != vocabulary:
-            raise UsageError(f"task {run.task} has another vocabulary than {runs[0].task}: plan them as separate fleets")
+            raise UsageError(
+                f"task {run.task} has another vocabulary than {runs[0].task}: plan them as separate fleets"
+            )
         table = run.task.table()  # type: ignore[union-attr]
         parts = split(table, run.data_fraction, run.seeds.split)
         _check_batch(run, len(parts.train))

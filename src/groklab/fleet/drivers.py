@@ -7,12 +7,13 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from groklab.fleet.measures import Measure, MemberMeasure, ExampleMeasure
+from groklab.fleet.measures import ExampleMeasure, Measure, MemberMeasure
 from groklab.fleet.plan import Plan
 from groklab.fleet.rows import Rows, head
 from groklab.fleet.step import Batch, Step
 
 Watch = Callable[[int], bool]
+Collect = Callable[[], dict[str, Tensor]]
 WARMUPS = 3  # calls before a capture: compilation, autotuning and lazy allocations happen there
 
 
@@ -20,6 +21,7 @@ class Driver(Protocol):
     """Trains and measures the leading `active` rows; `step` is the number of updates made so far."""
 
     compile_seconds: float
+    overlaps: bool  # whether training may go on while an evaluation is under way
 
     def advance(self, active: int, step: int, until: int, watch: Watch) -> int:
         """Update from `step` to `until`, or less if `watch` asks to leave; returns the step reached."""
@@ -27,8 +29,11 @@ class Driver(Protocol):
     def prepare_gradient_norm(self, active: int, step: int) -> None:
         """Before any update there is no gradient yet: take that of the update to come."""
 
-    def evaluate(self, active: int) -> dict[str, Tensor]:
-        """Every column for the active rows, on the CPU; float64, counts as whole numbers."""
+    def measure(self, active: int) -> Collect:
+        """Begin an evaluation of the active rows as they are now; calling what is returned waits for its columns.
+
+        Columns are float64 on the CPU, counts as whole numbers, with `bad_step` beside the measures.
+        """
 
 
 def make_driver(plan: Plan, step: Step, rows: Rows, measures: tuple[Measure, ...]) -> Driver:
@@ -37,6 +42,8 @@ def make_driver(plan: Plan, step: Step, rows: Rows, measures: tuple[Measure, ...
 
 class EagerDriver:
     """Chunks of a few members, whose matrices stay in cache, one after the other."""
+
+    overlaps = False
 
     def __init__(self, plan: Plan, step: Step, rows: Rows, measures: tuple[Measure, ...]) -> None:
         self.compile_seconds = 0.0
@@ -63,19 +70,27 @@ class EagerDriver:
     def prepare_gradient_norm(self, active: int, step: int) -> None:
         prepare_gradient_norm(self._step, head(self._rows, active), step)
 
-    def evaluate(self, active: int) -> dict[str, Tensor]:
+    def measure(self, active: int) -> Collect:
         rows = head(self._rows, active)
         with torch.no_grad():
             chunks = [
-                table_sums(self._step, {n: t[part] for n, t in rows.items()}, self._measures, self._plan.evaluation_rows)
+                table_sums(
+                    self._step, {n: t[part] for n, t in rows.items()}, self._measures, self._plan.evaluation_rows
+                )
                 for part in parts(active, self._plan.chunk)
             ]
         sums = {name: torch.cat([chunk[name] for chunk in chunks]) for name in chunks[0]}
-        return finish_columns(sums, rows, self._measures)
+        columns = finish_columns(sums, rows, self._measures)
+        return lambda: columns
 
 
 class CapturedDriver:
-    """Compiled pieces captured once for each number of rows as a CUDA graph and replayed: no work for the host."""
+    """Compiled pieces captured once for each number of rows as a CUDA graph and replayed: no work for the host.
+
+    An evaluation works on a copy of what training changes, on a stream of its own, while training goes on.
+    """
+
+    overlaps = True
 
     def __init__(self, plan: Plan, step: Step, rows: Rows, measures: tuple[Measure, ...]) -> None:
         self.compile_seconds = 0.0
@@ -85,6 +100,8 @@ class CapturedDriver:
         self._batch, self._schedule, self._apply = compiled(step.batch), compiled(step.schedule), compiled(step.apply)
         self._losses, self._sums = compiled(step.losses), compiled(step.sums)
         self._graphs: dict[tuple[str, int], tuple[torch.cuda.CUDAGraph, Any]] = {}
+        self._side = torch.cuda.Stream()
+        self._measured = {name: rows[name].clone() for name in ("theta", "gradient_norm", "bad_step")}
 
     def advance(self, active: int, step: int, until: int, watch: Watch) -> int:
         if step >= until or watch(step):
@@ -99,12 +116,24 @@ class CapturedDriver:
     def prepare_gradient_norm(self, active: int, step: int) -> None:
         prepare_gradient_norm(self._step, head(self._rows, active), step)
 
-    def evaluate(self, active: int) -> dict[str, Tensor]:
-        rows = head(self._rows, active)
-        graph, columns = self._captured("evaluation", active, lambda: self._evaluate_once(rows))
-        graph.replay()
-        names, values = columns
-        return dict(zip(names, values.cpu(), strict=True))
+    def measure(self, active: int) -> Collect:
+        rows = head({**self._rows, **self._measured}, active)
+        graph, (names, values) = self._captured("evaluation", active, lambda: self._evaluate_once(rows))
+        torch.cuda.current_stream().wait_stream(self._side)  # until the evaluation before has read its copy
+        for name, copy in self._measured.items():
+            copy.copy_(self._rows[name])
+        self._side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._side):
+            graph.replay()
+            columns = torch.empty(values.shape, dtype=values.dtype, pin_memory=True).copy_(values, non_blocking=True)
+            done = torch.cuda.Event()
+            done.record()
+
+        def collect() -> dict[str, Tensor]:
+            done.synchronize()
+            return dict(zip(names, columns, strict=True))
+
+        return collect
 
     def _train_once(self, rows: Rows) -> Tensor:
         batch, now = self._batch(rows, self._number), self._schedule(rows, self._number)
@@ -127,12 +156,11 @@ class CapturedDriver:
             began = time.perf_counter()
             kept = {name: tensor.clone() for name, tensor in self._rows.items()}
             number = self._number.clone()
-            side = torch.cuda.Stream()
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
+            torch.cuda.synchronize()
+            with torch.cuda.stream(self._side):
                 for _ in range(WARMUPS):
                     function()
-            torch.cuda.current_stream().wait_stream(side)
+            torch.cuda.synchronize()
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 result = function()
@@ -176,7 +204,7 @@ def table_sums(
 def finish_columns(sums: dict[str, Tensor], rows: Rows, measures: tuple[Measure, ...]) -> dict[str, Tensor]:
     """Means from sums, counts beside them, and the measures of members; all float64 (counts stay whole numbers)."""
     sizes = {"train": rows["in_train"].sum(1), "val": rows["in_validation"].sum(1)}
-    columns: dict[str, Tensor] = {}
+    columns: dict[str, Tensor] = {"bad_step": rows["bad_step"].to(torch.float64)}
     for measure in measures:
         if isinstance(measure, MemberMeasure):
             columns[measure.name] = measure.of(rows["theta"], rows["gradient_norm"]).to(torch.float64)

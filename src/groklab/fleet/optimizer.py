@@ -124,7 +124,6 @@ def schedule(settings: Columns, step: Tensor, dtype: torch.dtype) -> Columns:
             "correction": correction,
             "fresh1": 1.0 - settings["beta1"],
             "fresh2": 1.0 - settings["beta2"],
-            "beta2": settings["beta2"],
             "eps": settings["eps"],
         }
     else:

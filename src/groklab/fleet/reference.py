@@ -45,9 +45,7 @@ def train_alone(run: Run, steps: int) -> Reference:
 
     def logits_of(pairs: Tensor, *chance: Chance) -> Tensor:
         n = vocabulary.operands
-        tokens = torch.stack(
-            [pairs // n, torch.full_like(pairs, n), pairs % n, torch.full_like(pairs, n + 1)], dim=-1
-        )
+        tokens = torch.stack([pairs // n, torch.full_like(pairs, n), pairs % n, torch.full_like(pairs, n + 1)], dim=-1)
         logits: Tensor = model(tokens, *chance)
         return logits
 

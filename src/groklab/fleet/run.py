@@ -141,7 +141,10 @@ def plain(value: Any) -> Any:
         canonical = getattr(value, "canonical", None)
         if canonical is not None and not isinstance(value, Run):
             return canonical()
-        return {"kind": type(value).__name__, **{f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}}
+        return {
+            "kind": type(value).__name__,
+            **{f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)},
+        }
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     if isinstance(value, dict):

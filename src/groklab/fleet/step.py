@@ -10,9 +10,9 @@ from groklab.blocks import Chance
 from groklab.fleet.batches import Batches
 from groklab.fleet.losses import Loss
 from groklab.fleet.measures import Measure, example_sums
+from groklab.fleet.optimizer import Columns, schedule
 from groklab.fleet.rows import Rows, moments_of, settings_of, tokens
 from groklab.fleet.theta import Layout
-from groklab.fleet.optimizer import Columns, schedule
 from groklab.fleet.update import Traits, update
 from groklab.models import Decoder, Lifted, ModelConfig, PrefixShared, Vocabulary
 from groklab.models.lift import LiftedFleet
@@ -79,9 +79,7 @@ class Step:
 
     def apply(self, rows: Rows, step: Tensor, now: Columns, losses: Tensor, gradient: Tensor) -> None:
         """Update the rows in place and note the first step whose loss was not finite."""
-        update(
-            self.traits, settings_of(rows), now, rows["theta"], gradient, moments_of(rows), rows.get("initial")
-        )
+        update(self.traits, settings_of(rows), now, rows["theta"], gradient, moments_of(rows), rows.get("initial"))
         first_bad = (rows["bad_step"] < 0) & ~torch.isfinite(losses)
         rows["bad_step"].copy_(torch.where(first_bad, step, rows["bad_step"]))
 

@@ -35,16 +35,17 @@ class Layout:
         return sum(math.prod(shape) for shape in self.shapes)
 
     def views(self, theta: Tensor, matmul: torch.dtype | None = None) -> dict[str, Tensor]:
-        """Each parameter as [R, *shape]; matrices in the dtype `matmul` if one is given (cast once, all together).
+        """Each parameter as [R, *shape]; those that multiply in the dtype `matmul` if one is given.
 
         One `split`, so that the backward pass writes the gradient [R, N] once.
         """
         parts = torch.split(theta, list(self.widths), dim=1)
-        cast = torch.split(theta.to(matmul), list(self.widths), dim=1) if matmul is not None else parts
-        return {
-            name: _view(cast[i] if _is_matmul_weight(name, shape) else parts[i], shape)
-            for i, (name, shape) in enumerate(zip(self.names, self.shapes, strict=True))
-        }
+        views = {}
+        for name, shape, part in zip(self.names, self.shapes, parts, strict=True):
+            filled = part if part.shape[1] == shape.numel() else part[:, : shape.numel()]
+            view = filled.view(part.shape[0], *shape)
+            views[name] = view.to(matmul) if matmul is not None and _multiplies(name, shape) else view
+        return views
 
     def pack(self, members: Sequence[Mapping[str, Tensor]], dtype: torch.dtype) -> Tensor:
         """theta from every member's parameters by name."""
@@ -60,10 +61,7 @@ class Layout:
         return {name: view[0] for name, view in self.views(row.unsqueeze(0)).items()}
 
 
-def _is_matmul_weight(name: str, shape: torch.Size) -> bool:
+def _multiplies(name: str, shape: torch.Size) -> bool:
+    """Whether a parameter is the weight of a linear map, rather than a table, a norm or a bias."""
     looked_up = name.startswith(("embedding.", "positions."))
     return len(shape) == 2 and name.endswith("weight") and not looked_up
-
-
-def _view(part: Tensor, shape: torch.Size) -> Tensor:
-    return part[:, : shape.numel()].view(part.shape[0], *shape)

@@ -13,7 +13,8 @@ from torch import Tensor
 from groklab.analysis.crossings import needed
 from groklab.fleet.batches import Batches
 from groklab.fleet.checkpoint import FleetState
-from groklab.fleet.drivers import make_driver
+from groklab.fleet.data import vocabulary_of
+from groklab.fleet.drivers import Collect, make_driver
 from groklab.fleet.losses import LOSSES
 from groklab.fleet.measures import Measure, default_measures
 from groklab.fleet.plan import Plan
@@ -24,7 +25,6 @@ from groklab.fleet.sink import Sink, Status
 from groklab.fleet.step import Step, fleet_forward
 from groklab.fleet.theta import Layout
 from groklab.fleet.update import Traits
-from groklab.fleet.data import vocabulary_of
 from groklab.models import build, draw_parameters
 
 Watch = Callable[[int, int], bool]
@@ -100,7 +100,9 @@ class _Trainer:
         theta = self.layout.pack(drawn, MASTER[plan.precision])
         tensors = resume.tensors if resume is not None else start
         members = initial_rows(runs, self.layout, theta, tensors)
-        self.kept = {name: tensor.clone() for name, tensor in trained(members).items()}  # of ended members, at their end
+        self.kept = {
+            name: tensor.clone() for name, tensor in trained(members).items()
+        }  # of ended members, at their end
         self.fleet = _fleet(plan, runs, resume)
         if resume is not None:
             members["bad_step"] = torch.tensor(resume.values["bad_step"])
@@ -130,23 +132,37 @@ class _Trainer:
     def train(self, watch: Watch, checkpoint_seconds: float) -> Outcome:
         fleet, began = self.fleet, time.monotonic()
         saved = began
+        collect: Collect | None = None  # of the evaluation at `fleet.step`, while it is under way
         if not self.resumed and fleet.runs[0].start == fleet.plan.start:  # what continues was measured here before
-            self._evaluate(first=True)
-        while fleet.live:
-            until = self._next_event()
-            live = len(fleet.live)
+            self.driver.prepare_gradient_norm(fleet.active, fleet.step)
+            collect = self.driver.measure(fleet.active)
+        while True:
+            due = time.monotonic() - saved > checkpoint_seconds
+            if collect is not None and (due or self._may_end() or not self.driver.overlaps):
+                self._report(collect)
+                collect = None
+            if not fleet.live:
+                break
+            if due:
+                self.sink.checkpoint(self._state())
+                saved = time.monotonic()
+            until, live = self._next_event(), len(fleet.live)
             reached = self.driver.advance(fleet.active, fleet.step, until, lambda step: watch(step, live))
+            if collect is not None:
+                self._report(collect)
             self.member_steps += live * (reached - fleet.step)
             fleet.step = reached
             if reached < until:
                 self.sink.checkpoint(self._state())
                 return self._outcome(False, began)
-            self._evaluate()
-            if time.monotonic() - saved > checkpoint_seconds and fleet.live:
-                self.sink.checkpoint(self._state())
-                saved = time.monotonic()
+            collect = self.driver.measure(fleet.active)
         self.sink.checkpoint(self._state())
         return self._outcome(True, began)
+
+    def _may_end(self) -> bool:
+        """Whether a member may end at this evaluation, other than by diverging: its state must not move on then."""
+        plan = self.fleet.plan
+        return any(plan.stops[m] is not None or plan.steps[m] <= self.fleet.step for m in self.fleet.live)
 
     def _outcome(self, finished: bool, began: float) -> Outcome:
         return Outcome(
@@ -167,19 +183,17 @@ class _Trainer:
         events += [self.fleet.plan.steps[member] for member in self.fleet.live]
         return min(event for event in events if event > step)
 
-    def _evaluate(self, first: bool = False) -> None:
-        """Measure, report, end who is at its end, and compact."""
+    def _report(self, collect: Collect) -> None:
+        """Take an evaluation in: report it, end who is at its end, and compact."""
         fleet = self.fleet
-        if first:
-            self.driver.prepare_gradient_norm(fleet.active, fleet.step)
-        columns = self.driver.evaluate(fleet.active)
-        bad_steps = self.rows["bad_step"][: fleet.active].tolist()
+        columns = collect()
         live = [(row, member) for row, member in enumerate(fleet.order[: fleet.active]) if member not in fleet.ended]
         rows = torch.tensor([row for row, _ in live])
         values = {name: _as_numpy(name, column[rows]) for name, column in columns.items()}
+        bad_steps = values.pop("bad_step")
         self.sink.evaluated(fleet.step, [member for _, member in live], values)
         for place, (row, member) in enumerate(live):
-            end = self._end_of(member, {name: column[place] for name, column in values.items()}, bad_steps[row])
+            end = self._end_of(member, {name: column[place] for name, column in values.items()}, int(bad_steps[place]))
             if end is not None:
                 self._end(row, member, *end)
         self._compact()
@@ -197,7 +211,11 @@ class _Trainer:
             enough = int(values["val_correct"]) >= needed(int(self.validation_sizes[member]), accuracy)
             fleet.held[member] = fleet.held[member] + 1 if enough else 0
             if fleet.held[member] >= evaluations:
-                return "done", fleet.step, f"validation accuracy held {accuracy:g} at {evaluations} evaluations in a row"
+                return (
+                    "done",
+                    fleet.step,
+                    f"validation accuracy held {accuracy:g} at {evaluations} evaluations in a row",
+                )
         if fleet.step >= fleet.plan.steps[member]:
             return "done", fleet.step, "reached its budget"
         return None

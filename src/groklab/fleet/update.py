@@ -59,7 +59,8 @@ def _sgd(now: Columns, theta: Tensor, grad: Tensor, momentum: Tensor) -> None:
 
 
 def _adam(now: Columns, theta: Tensor, grad: Tensor, mean: Tensor, square: Tensor) -> None:
-    mean.add_((grad - mean) * now["fresh1"])
-    square.mul_(now["beta2"]).add_(grad * grad * now["fresh2"])
-    theta.sub_(now["stride"] * mean / (square.sqrt() / now["correction"] + now["eps"]))
-
+    """In as few passes over memory as eager mode allows; compiled, it is one."""
+    mean.lerp_(grad, now["fresh1"])
+    square.lerp_(grad * grad, now["fresh2"])
+    step = square.sqrt().div_(now["correction"]).add_(now["eps"])
+    theta.addcdiv_(mean * now["stride"], step, value=-1.0)

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from groklab.errors import LabError
 from groklab.lab.record import STATUSES
@@ -21,12 +22,15 @@ _WAIT = 5.0  # seconds for another process's commit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunGroup:
-    """Runs of one task and initialization: how many there are with each status, how many steps the furthest made."""
+    """Runs of one task and initialization: how many there are, and how many with each status."""
 
     task: str
     init: str
     statuses: Mapping[str, int]
-    furthest: int
+
+    @property
+    def runs(self) -> int:
+        return sum(self.statuses.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,7 @@ def lab_path(url: str) -> Path:
         from groklab.lab.place import lab_file
 
         return lab_file(url)
-    return Path(place).absolute()
+    return Path(unquote(place)).absolute()
 
 
 def glance(url: str) -> Glance:
@@ -84,21 +88,17 @@ def glance(url: str) -> Glance:
 def _read(path: Path, connection: sqlite3.Connection) -> Glance:
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'groklab'").fetchone():
         raise LabError(f"{path} is an SQLite database, but not a lab; name another file")
-    groups: dict[tuple[str, str], tuple[Counter[str], int]] = {}
-    for canonical, status, step in connection.execute("SELECT canonical, status, step FROM runs ORDER BY created, rowid"):
+    groups: dict[tuple[str, str], Counter[str]] = {}
+    for canonical, status in connection.execute("SELECT canonical, status FROM runs ORDER BY created, rowid"):
         run = json.loads(canonical)
-        key = (_task_name(run["task"]), _init_name(run["init"]))
-        counter, furthest = groups.get(key, (Counter(), 0))
-        counter[status] += 1
-        groups[key] = (counter, max(furthest, step))
-    found = sum((counter for counter, _ in groups.values()), Counter[str]())
+        groups.setdefault((_task_name(run["task"]), _init_name(run["init"])), Counter())[status] += 1
+    found = sum(groups.values(), Counter[str]())
     return Glance(
         path=path,
         exists=True,
         statuses={status: found[status] for status in STATUSES},
         groups=tuple(
-            RunGroup(task=task, init=init, statuses=dict(counter), furthest=furthest)
-            for (task, init), (counter, furthest) in groups.items()
+            RunGroup(task=task, init=init, statuses=dict(counter)) for (task, init), counter in groups.items()
         ),
         open_plans=tuple(
             _open_plan(*row)

@@ -183,7 +183,7 @@ class Lab:
         return LabSink(self._database, plan, self.folder / plan.identity)
 
     def forget_after(self, plan: Plan, step: int) -> None:
-        """Drop what the plan's members reported beyond a step, since training goes on from there."""
+        """Drop what the plan's members reported beyond a step (all of it for −1), since training goes on from there."""
         numbers = select(plan_members.c.plan).where(plan_members.c.run.in_(plan.members)).distinct()
         with self._database.writing() as connection:
             for number in connection.scalars(numbers).all():
@@ -195,8 +195,8 @@ class Lab:
                         evaluations.c.place.in_(own.where(plan_members.c.run.in_(plan.members))),
                     )
                 )
-            ahead = runs.c.identity.in_(plan.members) & (runs.c.step > step)
-            connection.execute(update(runs).where(ahead).values(status="running", step=step, reason=""))
+            ahead = runs.c.identity.in_(plan.members) & (runs.c.step > step) & (runs.c.status != "new")
+            connection.execute(update(runs).where(ahead).values(status="running", step=max(step, 0), reason=""))
 
     def checkpoint(self, plan: str) -> "FleetState | None":
         """The last whole state kept under a plan; None when there is none yet."""

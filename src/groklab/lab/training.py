@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,37 +16,16 @@ from groklab.fleet.measures import Measure
 from groklab.fleet.plan import Plan
 from groklab.fleet.planner import choose_device, plan_fleets
 from groklab.fleet.run import Run
-from groklab.fleet.sink import Sink, Status, Tee
-from groklab.fleet.train import Outcome, train_fleet
+from groklab.fleet.train import train_fleet
 from groklab.lab.memory import MemoryLab
 from groklab.lab.provenance import provenance
 from groklab.lab.record import RunRecord
 from groklab.lab.result import Result
+from groklab.lab.starting import last_state, last_step
+from groklab.lab.watching import Interrupted, Progress, Watched
 
 if TYPE_CHECKING:
     from groklab.lab.store import Lab
-
-Keeper = "Lab | MemoryLab"
-
-
-class Interrupted(GroklabError):
-    """Training was asked to stop; its state is saved and the same call goes on from there."""
-
-
-class Progress(Protocol):
-    """Who watches a training; all calls come from the training thread."""
-
-    def planned(self, plans: Sequence[Plan], runs: Sequence[Run], already_done: int) -> None: ...
-
-    def began(self, plan: Plan, runs: Sequence[Run], resumed_at: int | None) -> None: ...
-
-    def stepped(self, plan: Plan, step: int, live: int) -> None: ...
-
-    def evaluated(self, plan: Plan, step: int, members: Sequence[int], values: Mapping[str, np.ndarray]) -> None: ...
-
-    def ended(self, plan: Plan, member: int, status: str, step: int, reason: str) -> None: ...
-
-    def finished(self, plan: Plan, outcome: Outcome) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +163,7 @@ def _as_planned(plan: Plan, place: int, run: Run) -> Run:
 
 def _plans(runs: Sequence[Run], session: _Session) -> tuple[list[Plan], dict[str, int]]:
     """Fresh plans for runs, each from where its last checkpoint ends (or from its own start)."""
-    starts = {run.identity: _last_step(run, session.lab) for run in runs}
+    starts = {run.identity: last_step(run, session.lab) for run in runs}
     return plan_fleets(runs, session.device, start=[starts[run.identity] for run in runs]), starts
 
 
@@ -234,7 +213,7 @@ def _train(
 ) -> None:
     progress = session.progress
     sink = session.lab.sink(plan)
-    watched = _Watched(plan, progress, sink)
+    watched = Watched(plan, progress, sink, resume)
     if progress is not None:
         progress.began(plan, runs, None if resume is None else resume.step)
 
@@ -264,55 +243,10 @@ def _train(
     if not outcome.finished:
         watched.step = outcome.step
         watched.end_live("stopped", f"interrupted at step {outcome.step}; asking again goes on from there")
-        raise Interrupted(f"interrupted at step {outcome.step}; the state is saved, and the same command goes on from it")
+        raise Interrupted(
+            f"interrupted at step {outcome.step}; the state is saved, and the same command goes on from it"
+        )
     session.lab.close_plan(plan.identity)
-
-
-class _Watched(Tee):
-    """The lab's sink and the progress side by side; knows which members still train."""
-
-    def __init__(self, plan: Plan, progress: Progress | None, sink: Sink) -> None:
-        super().__init__(sink)
-        self._plan, self._progress = plan, progress
-        self._live = set(range(len(plan.members)))
-        self.step = plan.start
-
-    def evaluated(self, step: int, members: Sequence[int], values: Mapping[str, np.ndarray]) -> None:
-        super().evaluated(step, members, values)
-        self.step = step
-        self._live = set(members)
-        if self._progress is not None:
-            self._progress.evaluated(self._plan, step, members, values)
-
-    def ended(self, member: int, status: Status, step: int, reason: str) -> None:
-        super().ended(member, status, step, reason)
-        self._live.discard(member)
-        if self._progress is not None:
-            self._progress.ended(self._plan, member, status, step, reason)
-
-    def end_live(self, status: Status, reason: str) -> None:
-        """Nobody ends silently: the members that still trained end so."""
-        for member in sorted(self._live):
-            self.ended(member, status, self.step, reason)
-
-
-def _last_step(run: Run, lab: Any) -> int:
-    """The step that a run can continue from: that of its last checkpointed state, or its own start."""
-    found = _last_state(run, lab, None)
-    return run.start if found is None else found[0]
-
-
-def _last_state(run: Run, lab: Any, exclude: str | None) -> tuple[int, dict[str, Tensor]] | None:
-    plan = lab.plan_of(run.identity)
-    if plan is None or plan.identity == exclude:
-        return None
-    state = lab.checkpoint(plan.identity)
-    if state is None:
-        return None
-    member = plan.members.index(run.identity)
-    ended = state.values["ended"].get(str(member))
-    step = state.step if ended is None else int(ended[1])
-    return step, {name: tensor[member] for name, tensor in state.tensors.items()}
 
 
 def _states_at(
@@ -321,7 +255,7 @@ def _states_at(
     """theta and moments [R, N] of runs at given steps: kept by the lab, or (for forks) their parents' states."""
     states: list[dict[str, Tensor] | None] = []
     for run, step in zip(runs, steps, strict=True):
-        found = _last_state(run, session.lab, exclude)
+        found = last_state(run, session.lab, exclude)
         states.append(found[1] if found is not None and found[0] == step else None)
     missing = [place for place, state in enumerate(states) if state is None]
     if missing:
@@ -337,9 +271,11 @@ def _parent_states(runs: Sequence[Run], session: _Session) -> list[dict[str, Ten
     parents = []
     for run in runs:
         if run.parent is None or run.fork_step is None:
-            raise UsageError(f"run {run.identity} has no checkpoint to continue from; delete it from the lab or fork anew")
+            raise UsageError(
+                f"run {run.identity} has no checkpoint to continue from; delete it from the lab or fork anew"
+            )
         parents.append(dataclasses.replace(run.parent, steps=run.fork_step, stop=None))
     beside = MemoryLab()
     train(parents, device=session.device, lab=beside, stop_requested=session.stop_requested)  # type: ignore[arg-type]
-    found = [_last_state(parent, beside, None) for parent in parents]
+    found = [last_state(parent, beside, None) for parent in parents]
     return [state for _, state in (pair for pair in found if pair is not None)]

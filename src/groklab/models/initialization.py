@@ -205,4 +205,3 @@ def _bias(init: Init, component: str, source: Source, weight: Tensor) -> Tensor:
     if component.startswith("attention") or (zeroed and component in init.reached):
         return torch.zeros(weight.shape[0], dtype=torch.float64)
     return source.uniform(torch.Size((weight.shape[0],)), 1.0 / math.sqrt(weight.shape[1]))
-

@@ -61,19 +61,20 @@ class PrefixShared(nn.Module):
     def _first(self, block: DecoderBlock, x: Tensor, y: Tensor, last: bool) -> Projected:
         """Projections of the 2n + 2 distinct vectors `x`, `o`, `y`, `=`, then looked up by example."""
         distinct = self._distinct()
+        width, batch = distinct.shape[-1], x.shape[1]
         packed = torch.cat([block.attention.input(block.attention_residual.enter(distinct)), distinct], dim=-1)
         at_x, at_o, at_y, at_equals = packed.split([self.n, 1, self.n, 1], dim=1)
-        width, batch = distinct.shape[-1], x.shape[1]
-        of_x, of_y = gather_rows(at_x[..., width : 3 * width], x), gather_rows(at_y, y)
-        memory = [of_x, at_o[..., width : 3 * width], of_y[..., width : 3 * width], at_equals[..., width : 3 * width]]
-        keys, values = zip(*(pair.chunk(2, dim=-1) for pair in memory), strict=True)
-        asking = [at_equals] if last else [of_y, at_equals]
-        spread = [at[..., 3 * width :].expand(-1, batch, -1) for at in asking]
-        if not last:
-            spread = [at[..., 3 * width :].expand(-1, self.n, -1) for at in (at_x, at_o)] + spread
-        prefix = [] if last else [at[..., : 3 * width].chunk(3, dim=-1) for at in (at_x, at_o)]
-        queries = [at[..., :width] for at in asking]
-        return Projected(prefix, queries, list(keys), list(values), torch.cat(spread, dim=1))  # type: ignore[arg-type]
+        q_x, kv_x, stream_x = at_x.split([width, 2 * width, width], dim=-1)
+        q_o, k_o, v_o, stream_o = at_o.split(width, dim=-1)
+        q_y, k_y, v_y, stream_y = gather_rows(at_y, y).split(width, dim=-1)
+        q_equals, k_equals, v_equals, stream_equals = at_equals.split(width, dim=-1)
+        of_x = gather_rows(kv_x, x).chunk(2, dim=-1)
+        keys, values = [of_x[0], k_o, k_y, k_equals], [of_x[1], v_o, v_y, v_equals]
+        if last:
+            return Projected([], [q_equals], keys, values, stream_equals.expand(-1, batch, -1))
+        prefix = [(q_x, *kv_x.chunk(2, dim=-1)), (q_o, k_o, v_o)]
+        stream = [stream_x, stream_o.expand_as(stream_x), stream_y, stream_equals.expand_as(stream_y)]
+        return Projected(prefix, [q_y, q_equals], keys, values, torch.cat(stream, dim=1))
 
     def _distinct(self) -> Float[Tensor, "R rows D"]:
         """Token plus position: n vectors for `x`, one for `o`, n for `y`, one for `=`."""
@@ -87,17 +88,17 @@ class PrefixShared(nn.Module):
     def _later(self, block: DecoderBlock, rows: Tensor, x: Tensor, last: bool) -> Projected:
         """Projections of all rows; in the last block queries of the last position alone."""
         sizes, width, batch = self._sizes(x.shape[1]), rows.shape[-1], x.shape[1]
-        entered = block.attention_residual.enter(rows)
-        weight, bias = block.attention.input.weight, block.attention.input.bias
+        entered, stream = block.attention_residual.enter(rows), rows
+        prefix: list[tuple[Tensor, Tensor, Tensor]] = []
         if last:
-            keys_values = linear(entered, weight[:, width:], bias[:, width:]).split(sizes, dim=1)
-            queries = [linear(entered[:, -batch:], weight[:, :width], bias[:, :width])]
-            prefix, stream = [], rows[:, -batch:]
+            weights = block.attention.input.weight.split([width, 2 * width], dim=1)
+            biases = block.attention.input.bias.split([width, 2 * width], dim=1)
+            queries = [linear(entered[:, -batch:], weights[0], biases[0])]
+            keys_values, stream = linear(entered, weights[1], biases[1]).split(sizes, dim=1), rows[:, -batch:]
         else:
-            packed = block.attention.input(entered).split(sizes, dim=1)
-            keys_values = [at[..., width:] for at in packed]
-            queries, stream = [at[..., :width] for at in packed[PREFIX:]], rows
-            prefix = [at.chunk(3, dim=-1) for at in packed[:PREFIX]]
+            packed = [at.split([width, 2 * width], dim=-1) for at in block.attention.input(entered).split(sizes, dim=1)]
+            queries, keys_values = [at[0] for at in packed[PREFIX:]], tuple(at[1] for at in packed)
+            prefix = [(q, *kv.chunk(2, dim=-1)) for q, kv in packed[:PREFIX]]
         cached = [gather_rows(at, x) for at in keys_values[:PREFIX]]
         keys, values = zip(*(pair.chunk(2, dim=-1) for pair in (*cached, *keys_values[PREFIX:])), strict=True)
         return Projected(prefix, queries, list(keys), list(values), stream)

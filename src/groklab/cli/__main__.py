@@ -1,0 +1,5 @@
+"""`python -m groklab.cli` is `groklab`."""
+
+from groklab.cli import main
+
+main()

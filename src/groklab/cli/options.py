@@ -1,0 +1,68 @@
+"""What several commands accept, said once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groklab.checks import choice
+from groklab.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from groklab.lab.store import Lab
+    from groklab.studies import Study
+
+LAB = "sqlite:///groklab.db"
+DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = ("float64", "float32", "tf32", "bf16")  # those of fleet/run.py, which takes a second to import
+
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="Its name, as `groklab list` says it.")]
+Quick = Annotated[bool, typer.Option("--quick", help="The version of the study for a laptop.")]
+Seeds = Annotated[int | None, typer.Option(metavar="N", help="Seeds an arm; by default the study's own number.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of every run: optimizer.lr=3e-4. Repeatable."),
+]
+Precision = Annotated[str | None, typer.Option(metavar="|".join(PRECISIONS), help="Precision of every run.")]
+LabUrl = Annotated[
+    str, typer.Option("--lab", metavar="URL", envvar="GROKLAB_LAB", help="Where runs and curves are kept.")
+]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where the report goes.", show_default="report-STUDY")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else on stderr.")]
+
+
+def asked_study(
+    name: str, quick: bool, seeds: int | None, changes: Sequence[str] | None, precision: str | None = None
+) -> "Study":
+    """The study as the options ask for it; what cannot be right is refused before torch is imported."""
+    from groklab.studies import STUDIES, StudyOptions, build_study, parse_changes
+
+    if name not in STUDIES:
+        raise unknown("study", name, STUDIES)
+    changed = parse_changes(changes or ())
+    if precision is not None:
+        choice("--precision", precision, PRECISIONS)
+        if "precision" in changed:
+            raise UsageError("--precision and --set precision=… say the same thing; give one of them")
+        changed["precision"] = precision
+    return build_study(name, StudyOptions(quick=quick, seeds=seeds, changes=changed))
+
+
+def existing_lab(url: str) -> "Lab":
+    """The lab at this address; a command that only reads makes none."""
+    from groklab.lab import Lab
+    from groklab.lab.glance import lab_path
+
+    path = lab_path(url)
+    if not path.exists():
+        raise UsageError(f"there is no lab at {path}; `groklab run` makes one, --lab names another")
+    return Lab(url)
+
+
+def report_folder(study: "Study", out: Path | None) -> Path:
+    """Where the report of a study goes; whether it can is asked before hours of training, not after."""
+    folder = Path(f"report-{study.name}") if out is None else out
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"cannot write a report to {folder}: it is a file; name a folder with --out")
+    return folder

@@ -1,0 +1,114 @@
+"""`groklab run`: trains a study, or goes on with one, and reports what came of it."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from groklab.checks import choice
+from groklab.cli.caches import keep_caches_here
+from groklab.cli.options import (
+    DEVICES,
+    LAB,
+    AsJson,
+    Changes,
+    LabUrl,
+    Out,
+    Precision,
+    Quick,
+    Seeds,
+    StudyName,
+    asked_study,
+    report_folder,
+)
+from groklab.cli.signals import Interruption
+
+if TYPE_CHECKING:
+    from groklab.cli.progress import TrainingState
+    from groklab.lab.result import Result
+    from groklab.lab.store import Lab
+    from groklab.studies import Study
+
+Device = Annotated[str, typer.Option(metavar="|".join(DEVICES), help="Where to train; auto takes CUDA where it is.")]
+
+
+def run(
+    study: StudyName,
+    quick: Quick = False,
+    seeds: Seeds = None,
+    changes: Changes = None,
+    device: Device = "auto",
+    precision: Precision = None,
+    lab: LabUrl = LAB,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a study, or go on with one, and report.
+
+    What the lab holds already is not trained again. Ctrl-C saves and leaves; the same command goes on from there.
+    """
+    choice("--device", device, DEVICES)
+    with Interruption() as interruption:
+        keep_caches_here()
+        asked = asked_study(study, quick, seeds, changes, precision)
+        folder = report_folder(asked, out)
+        where = _device_for(asked, device)
+
+        from groklab.cli.conclusion import conclude
+        from groklab.lab import Lab
+
+        with Lab(lab) as opened:
+            if where == "cpu" and not quick:
+                _say(f"the whole study takes long on a CPU; for a version that does not: groklab run {study} --quick")
+            found, state = _train(asked, opened, where, interruption)
+            conclude(asked, found, folder, opened, as_json=as_json, training=_training(state, where))
+    failed = sum(result.status == "failed" for result in found)
+    if failed:
+        _say(f"{failed} of {len(found)} runs failed; the report says why")
+        raise typer.Exit(1)
+
+
+def _device_for(study: "Study", device: str) -> str:
+    """The device, once it is known that it can train what is asked: before a lab is made, and not after."""
+    from groklab.fleet.planner import choose_device
+    from groklab.fleet.precision import check_precision
+
+    where = choose_device(device)
+    for run in study.runs:
+        check_precision(run.precision, where)
+    return where
+
+
+def _train(study: "Study", lab: "Lab", device: str, interruption: Interruption) -> "tuple[list[Result], TrainingState]":
+    from rich.console import Console
+
+    from groklab.cli.display import Display
+    from groklab.cli.progress import TrainingState
+    from groklab.lab.training import Interrupted, results, train
+
+    state = TrainingState(study, results(study.runs, lab))
+    found: list[Result] = []
+    try:
+        with interruption.saving(), Display(state, Console(stderr=True), interruption.requested) as display:
+            found = train(study.runs, device=device, lab=lab, progress=display, stop_requested=interruption.requested)
+    except Interrupted as error:
+        _say(str(error))
+    if interruption.requested():
+        raise typer.Exit(interruption.exit_code)
+    return found, state
+
+
+def _training(state: "TrainingState", device: str) -> dict[str, Any]:
+    """What this command trained, and how long that took."""
+    return {
+        "device": device,
+        "already_done": state.already_done,
+        "fleets": len(state.fleets),
+        "seconds": state.seconds,
+        "compile_seconds": state.compile_seconds,
+        "member_steps": state.member_steps,
+    }
+
+
+def _say(sentence: str) -> None:
+    print(f"groklab: {sentence}", file=sys.stderr)
