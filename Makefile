@@ -24,8 +24,7 @@ help: ## say what there is
 
 run: .venv/installed ## the quickstart: five initializations grok modular addition, with a report in runs/
 	@mkdir -p runs
-	$(BIN)/groklab run initialization --quick --lab sqlite:///runs/groklab.db
-	$(BIN)/groklab report initialization --quick --lab sqlite:///runs/groklab.db --out runs/quickstart
+	$(BIN)/groklab run initialization --quick --lab sqlite:///runs/groklab.db --out runs/quickstart
 
 test: .venv/installed-dev ## the tests that take minutes, with coverage
 	@$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal --cov

@@ -33,6 +33,10 @@ class TrainingError(GroklabError):
     """A fleet failed while training."""
 
 
+class CompilationError(TrainingError):
+    """The compiler failed on this machine; the same plan can be carried out uncompiled."""
+
+
 def unknown(kind: str, name: object, known: object) -> UsageError:
     """The error for a name that stands in no table."""
     choices = ", ".join(str(choice) for choice in sorted(map(str, known)))  # type: ignore[call-overload]

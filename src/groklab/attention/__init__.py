@@ -5,6 +5,6 @@ Legend: R runs, B batch, H heads, T positions (queries), S positions (keys), K d
 
 from groklab.attention.masks import causal
 from groklab.attention.multi_head import MultiHeadAttention
-from groklab.attention.scaled_dot_product import scaled_dot_product, short_causal_attention
+from groklab.attention.scaled_dot_product import dot_scores, mix, scaled_dot_product
 
-__all__ = ["MultiHeadAttention", "causal", "scaled_dot_product", "short_causal_attention"]
+__all__ = ["MultiHeadAttention", "causal", "dot_scores", "mix", "scaled_dot_product"]

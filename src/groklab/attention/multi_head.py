@@ -25,10 +25,12 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch T D"], mask: Bool[Tensor, "T T"] | None) -> Float[Tensor, "*batch T D"]:
         q, k, v = (self.split(part) for part in self.input(x).chunk(3, dim=-1))
-        return self.output(self.merge(scaled_dot_product(q, k, v, mask)))
+        y: Tensor = self.output(self.merge(scaled_dot_product(q, k, v, mask)))
+        return y
 
     def split(self, x: Float[Tensor, "*batch T D"]) -> Float[Tensor, "*batch H T K"]:
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
+        heads: Tensor = x.unflatten(-1, (self.num_heads, -1))
+        return heads.transpose(-2, -3)
 
     def merge(self, heads: Float[Tensor, "*batch H T K"]) -> Float[Tensor, "*batch T D"]:
         return heads.transpose(-2, -3).flatten(-2)

@@ -19,21 +19,19 @@ def scaled_dot_product(
     return _weights(q @ k.mT, q.shape[-1], mask) @ v
 
 
-def short_causal_attention(
-    queries: Sequence[Float[Tensor, "..."]],
-    keys: Sequence[Float[Tensor, "..."]],
-    values: Sequence[Float[Tensor, "..."]],
-) -> list[Float[Tensor, "..."]]:
-    """The same under a causal mask for a handful of positions, given one by one as [..., H, K]; the last query stands
-    at the last key. Multiplying and summing beats tiny matmuls here, and positions may broadcast against each other.
+def dot_scores(query: Float[Tensor, "*#rows H K"], key: Float[Tensor, "*#rows H K"]) -> Float[Tensor, "*#rows H"]:
+    """q · k / sqrt(d_k) of one position with another, by multiplying and summing; rows broadcast."""
+    return (query * key).sum(-1) / math.sqrt(query.shape[-1])
+
+
+def mix(scores: Sequence[Float[Tensor, "..."]], values: Sequence[Float[Tensor, "..."]]) -> Float[Tensor, "*rows H V"]:
+    """Σ softmax(scores) · value over a handful of positions, given one by one: scores [..., H] and values [..., H, V].
+
+    For so few positions this beats tiny matmuls, and positions whose rows are shared stay small: they broadcast.
     """
-    attended = []
-    for place, query in enumerate(queries, start=len(keys) - len(queries) + 1):
-        scores = torch.broadcast_tensors(*((query * key).sum(-1) for key in keys[:place]))
-        weights = torch.softmax(torch.stack(scores, dim=-1) / math.sqrt(query.shape[-1]), dim=-1).unsqueeze(-2)
-        terms = [weight * value for weight, value in zip(weights.unbind(-1), values[:place], strict=True)]
-        attended.append(functools.reduce(torch.add, terms))
-    return attended
+    weights = torch.softmax(torch.stack(torch.broadcast_tensors(*scores), dim=-1), dim=-1).unsqueeze(-2)
+    terms = [weight * value for weight, value in zip(weights.unbind(-1), values, strict=True)]
+    return functools.reduce(torch.add, terms)
 
 
 def _weights(scores: Tensor, d_k: int, mask: Tensor | None) -> Tensor:

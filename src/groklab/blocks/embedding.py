@@ -22,7 +22,7 @@ class Embedding(nn.Module):
 
 def gather_rows(table: Float[Tensor, "R V D"], index: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
     """table[r, index[r, m]]; backward adds gradients row by row (CPU) or by a one-hot matmul (CUDA): no atomics."""
-    rows: Tensor = _GatherRows.apply(table, index)
+    rows: Tensor = _GatherRows.apply(table, index)  # type: ignore[no-untyped-call]
     return rows
 
 

@@ -17,4 +17,5 @@ class FeedForward(nn.Module):
         self.contract = Linear(d_ff, d_model)
 
     def forward(self, x: Float[Tensor, "*dims D"]) -> Float[Tensor, "*dims D"]:
-        return self.contract(self.activation(self.expand(x)))
+        y: Tensor = self.contract(self.activation(self.expand(x)))
+        return y

@@ -33,6 +33,15 @@ def cpu_flags(text: str) -> set[str]:
     return set()
 
 
+def quick_precision() -> str:
+    """bf16 where the processor has matrix units for it (twice as fast and more, with the same S99), else float32."""
+    try:
+        flags = cpu_flags(Path("/proc/cpuinfo").read_text())
+    except OSError:
+        return "float32"
+    return "bf16" if "amx_bf16" in flags else "float32"
+
+
 def _software() -> Rows:
     import torch
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groklab.checks import choice
+from groklab.cli.machine import quick_precision
 from groklab.errors import UsageError, unknown
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of every run: optimizer.lr=3e-4. Repeatable."),
 ]
-Precision = Annotated[str | None, typer.Option(metavar="|".join(PRECISIONS), help="Precision of every run.")]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(PRECISIONS),
+        help="Precision of every run: float32, or for --quick bf16 where the processor has matrix units for it.",
+    ),
+]
 LabUrl = Annotated[
     str, typer.Option("--lab", metavar="URL", envvar="GROKLAB_LAB", help="Where runs and curves are kept.")
 ]
@@ -46,6 +53,8 @@ def asked_study(
         if "precision" in changed:
             raise UsageError("--precision and --set precision=… say the same thing; give one of them")
         changed["precision"] = precision
+    elif quick and "precision" not in changed:
+        changed["precision"] = quick_precision()
     return build_study(name, StudyOptions(quick=quick, seeds=seeds, changes=changed))
 
 

@@ -84,7 +84,8 @@ def _train(study: "Study", lab: "Lab", device: str, interruption: Interruption) 
 
     from groklab.cli.display import Display
     from groklab.cli.progress import TrainingState
-    from groklab.lab.training import Interrupted, results, train
+    from groklab.lab.training import results, train
+    from groklab.lab.watching import Interrupted
 
     state = TrainingState(study, results(study.runs, lab))
     found: list[Result] = []

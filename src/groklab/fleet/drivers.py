@@ -1,5 +1,6 @@
-"""How steps are driven: eagerly, chunk by chunk, or compiled and replayed as CUDA graphs. The arithmetic is `step.py`'s."""
+"""How steps are driven: chunk by chunk on a CPU, captured and replayed as CUDA graphs on a GPU."""
 
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -7,7 +8,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from groklab.errors import CompilationError
 from groklab.fleet.measures import ExampleMeasure, Measure, MemberMeasure
+from groklab.fleet.optimizer import Columns
 from groklab.fleet.plan import Plan
 from groklab.fleet.rows import Rows, head
 from groklab.fleet.step import Batch, Step
@@ -21,7 +24,7 @@ class Driver(Protocol):
     """Trains and measures the leading `active` rows; `step` is the number of updates made so far."""
 
     compile_seconds: float
-    overlaps: bool  # whether training may go on while an evaluation is under way
+    overlaps: bool  # whether the next steps may be given out before an evaluation's columns are looked at
 
     def advance(self, active: int, step: int, until: int, watch: Watch) -> int:
         """Update from `step` to `until`, or less if `watch` asks to leave; returns the step reached."""
@@ -37,23 +40,42 @@ class Driver(Protocol):
 
 
 def make_driver(plan: Plan, step: Step, rows: Rows, measures: tuple[Measure, ...]) -> Driver:
-    return (CapturedDriver if plan.device == "cuda" else EagerDriver)(plan, step, rows, measures)
+    if plan.device == "cuda":
+        return CapturedDriver(plan, step, rows, measures)
+    return ChunkedDriver(plan, step, rows, measures)
 
 
-class EagerDriver:
-    """Chunks of a few members, whose matrices stay in cache, one after the other."""
+class ChunkedDriver:
+    """Chunks of a few members, whose matrices stay in cache, one after the other; eager, or compiled for any count."""
 
     overlaps = False
 
     def __init__(self, plan: Plan, step: Step, rows: Rows, measures: tuple[Measure, ...]) -> None:
         self.compile_seconds = 0.0
         self._plan, self._step, self._rows, self._measures = plan, step, rows, measures
+        self._trained = CompiledStep(step) if plan.compiled else step
+        self._cold = plan.compiled
 
     def advance(self, active: int, step: int, until: int, watch: Watch) -> int:
+        if self._cold and step < until:
+            self._compile(active, step)
         while step < until and not watch(step):
             self._update(active, step, measured=step + 1 == until)
             step += 1
         return step
+
+    def _compile(self, active: int, step: int) -> None:
+        """Make one update on a copy of the first chunk, so that compilation is over and timed before training."""
+        began = time.perf_counter()
+        part = parts(active, self._plan.chunk)[0]
+        rows = {name: tensor[part].clone() for name, tensor in self._rows.items()}
+        number = torch.tensor(step)
+        try:
+            self._update_part(rows, self._step.batch(rows, number), self._step.schedule(rows, number), number, False)
+        except torch._dynamo.exc.BackendCompilerFailed as error:
+            raise CompilationError(f"the model could not be compiled on this machine: {error}") from error
+        self._cold = False
+        self.compile_seconds += time.perf_counter() - began
 
     def _update(self, active: int, step: int, measured: bool) -> None:
         number = torch.tensor(step)
@@ -61,11 +83,14 @@ class EagerDriver:
         batch, columns = self._step.batch(rows, number), self._step.schedule(rows, number)
         for part in parts(active, self._plan.chunk):
             some = {name: tensor[part] for name, tensor in rows.items()}
-            losses, gradient = self._step.gradient(some["theta"], _part(batch, part))
-            if measured:
-                some["gradient_norm"].copy_(row_norms(gradient))
             now = {name: column[part] for name, column in columns.items()}
-            self._step.apply(some, number, now, losses, gradient)
+            self._update_part(some, _part(batch, part), now, number, measured)
+
+    def _update_part(self, rows: Rows, batch: Batch, now: Columns, number: Tensor, measured: bool) -> None:
+        losses, gradient = self._trained.gradient(rows["theta"], batch)
+        if measured:
+            rows["gradient_norm"].copy_(row_norms(gradient))
+        self._trained.apply(rows, number, now, losses, gradient)
 
     def prepare_gradient_norm(self, active: int, step: int) -> None:
         prepare_gradient_norm(self._step, head(self._rows, active), step)
@@ -84,10 +109,30 @@ class EagerDriver:
         return lambda: columns
 
 
+class CompiledStep:
+    """A step's gradient and update, compiled for any number of rows from two on."""
+
+    def __init__(self, step: Step) -> None:
+        self._losses, self._apply = torch.compile(step.losses), torch.compile(step.apply)
+
+    def gradient(self, theta: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        leaf = theta.detach().requires_grad_()
+        if leaf.shape[0] > 1:  # one row is a case of its own to the compiler
+            for tensor in (leaf, batch.tokens, batch.answers):
+                torch._dynamo.mark_dynamic(tensor, 0)
+        losses = self._losses(leaf, batch)
+        (gradient,) = torch.autograd.grad(losses.sum(), leaf)
+        return losses.detach(), gradient
+
+    def apply(self, rows: Rows, number: Tensor, now: Columns, losses: Tensor, gradient: Tensor) -> None:
+        self._apply(rows, number, now, losses, gradient)
+
+
 class CapturedDriver:
     """Compiled pieces captured once for each number of rows as a CUDA graph and replayed: no work for the host.
 
-    An evaluation works on a copy of what training changes, on a stream of its own, while training goes on.
+    An evaluation's columns are copied out behind it in the same stream, so the host may look at them later, while
+    the steps that follow run.
     """
 
     overlaps = True
@@ -100,8 +145,6 @@ class CapturedDriver:
         self._batch, self._schedule, self._apply = compiled(step.batch), compiled(step.schedule), compiled(step.apply)
         self._losses, self._sums = compiled(step.losses), compiled(step.sums)
         self._graphs: dict[tuple[str, int], tuple[torch.cuda.CUDAGraph, Any]] = {}
-        self._side = torch.cuda.Stream()
-        self._measured = {name: rows[name].clone() for name in ("theta", "gradient_norm", "bad_step")}
 
     def advance(self, active: int, step: int, until: int, watch: Watch) -> int:
         if step >= until or watch(step):
@@ -117,17 +160,12 @@ class CapturedDriver:
         prepare_gradient_norm(self._step, head(self._rows, active), step)
 
     def measure(self, active: int) -> Collect:
-        rows = head({**self._rows, **self._measured}, active)
+        rows = head(self._rows, active)
         graph, (names, values) = self._captured("evaluation", active, lambda: self._evaluate_once(rows))
-        torch.cuda.current_stream().wait_stream(self._side)  # until the evaluation before has read its copy
-        for name, copy in self._measured.items():
-            copy.copy_(self._rows[name])
-        self._side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._side):
-            graph.replay()
-            columns = torch.empty(values.shape, dtype=values.dtype, pin_memory=True).copy_(values, non_blocking=True)
-            done = torch.cuda.Event()
-            done.record()
+        graph.replay()
+        columns = torch.empty(values.shape, dtype=values.dtype, pin_memory=True).copy_(values, non_blocking=True)
+        done = torch.cuda.Event()
+        done.record()
 
         def collect() -> dict[str, Tensor]:
             done.synchronize()
@@ -157,7 +195,7 @@ class CapturedDriver:
             kept = {name: tensor.clone() for name, tensor in self._rows.items()}
             number = self._number.clone()
             torch.cuda.synchronize()
-            with torch.cuda.stream(self._side):
+            with torch.cuda.stream(torch.cuda.Stream()):
                 for _ in range(WARMUPS):
                     function()
             torch.cuda.synchronize()
@@ -177,12 +215,13 @@ def parts(active: int, chunk: int) -> list[slice]:
     """`active` rows in even chunks of at most `chunk`."""
     count = -(-active // chunk)
     bounds = [active * i // count for i in range(count + 1)]
-    return [slice(low, high) for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [slice(low, high) for low, high in itertools.pairwise(bounds)]
 
 
 def row_norms(rows: Tensor) -> Tensor:
     """The Euclidean norm of each row, summed in float64."""
-    return torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+    return norms
 
 
 def table_sums(

@@ -49,14 +49,15 @@ def correct_logit(logits: Tensor, answers: Tensor) -> Tensor:
     return logits.gather(-1, answers.unsqueeze(-1)).squeeze(-1)
 
 
-def parameter_norm(theta: Tensor, gradient_norm: Tensor) -> Tensor:
+def parameter_norm(theta: Tensor, _: Tensor) -> Tensor:
     """The Euclidean norm of all parameters."""
-    return torch.linalg.vector_norm(theta, dim=1, dtype=torch.float64)
+    norms: Tensor = torch.linalg.vector_norm(theta, dim=1, dtype=torch.float64)
+    return norms
 
 
-def gradient_norm(theta: Tensor, gradient_norm: Tensor) -> Tensor:
+def gradient_norm(_: Tensor, norm: Tensor) -> Tensor:
     """The norm of the gradient that the last update used (at the first step: that the first update will use)."""
-    return gradient_norm
+    return norm
 
 
 def default_measures(loss: Loss) -> tuple[Measure, ...]:

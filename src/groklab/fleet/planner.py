@@ -1,6 +1,9 @@
 """From runs to plans: runs of one shape train together; memory and device decide how many and how."""
 
+import itertools
 import os
+import shutil
+import sysconfig
 from collections.abc import Sequence
 from typing import Literal
 
@@ -13,11 +16,12 @@ from groklab.fleet.plan import Path, Plan
 from groklab.fleet.precision import MASTER, check_precision
 from groklab.fleet.run import Run
 from groklab.fleet.theta import Layout
-from groklab.models import Decoder, build
+from groklab.models import Decoder, Lifted, build
 from groklab.models.prefix_sharing import can_share_prefixes
 
 Device = Literal["cpu", "cuda"]
-CPU_CHUNK = 2  # rows a gradient call: one would round otherwise than two or more, and more fall out of cache
+CPU_CHUNK = 4  # rows a gradient call: one would round otherwise than two or more, and many fall out of cache
+COMPILE_PAYS = 2e13  # multiply-adds of a fleet from which the minute that compiling takes on a CPU comes back
 CPU_EVALUATION_ROWS = 2048
 MEMORY_SHARE = 0.8  # of what is free
 
@@ -117,7 +121,7 @@ def _split_by_memory(runs: list[Run], device: Device, path: Path | None, memory:
         )
     count = -(-len(runs) // fit)
     bounds = [len(runs) * i // count for i in range(count + 1)]
-    return [runs[low:high] for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [runs[low:high] for low, high in itertools.pairwise(bounds)]
 
 
 def _plan(runs: Sequence[Run], start: int, device: Device, path: Path | None, compiled: bool | None) -> Plan:
@@ -129,7 +133,7 @@ def _plan(runs: Sequence[Run], start: int, device: Device, path: Path | None, co
         device=device,
         precision=runs[0].precision,
         path=_path(runs[0], path),
-        compiled=device == "cuda" if compiled is None else compiled,
+        compiled=_compiles(runs, start, device) if compiled is None else compiled,
         chunk=len(runs) if device == "cuda" else min(CPU_CHUNK, len(runs)),
         evaluation_rows=evaluation_rows(runs[0], device),
         threads=torch.get_num_threads(),
@@ -143,6 +147,26 @@ def _path(run: Run, path: Path | None) -> Path:
     if path == "prefix_shared" and not shareable:
         raise UsageError("prefix sharing needs a causal decoder without dropout; use path='plain'")
     return path or ("prefix_shared" if shareable else "plain")
+
+
+def _compiles(runs: Sequence[Run], start: int, device: Device) -> bool:
+    """Always on a GPU; on a CPU where there is a compiler and the work is long enough to pay for it."""
+    if device == "cuda":
+        return True
+    if isinstance(runs[0].model, Lifted) or len(runs) < 2 or not cpu_compiler():
+        return False
+    with torch.device("meta"):
+        weights = Layout.of(build(runs[0].model, vocabulary_of(runs[0]))).parameters
+    batch = vocabulary_of(runs[0]).operands ** 2 if runs[0].batch_size == "full" else runs[0].batch_size
+    steps = sum(run.steps - start for run in runs)
+    return 3.0 * weights * 2 * batch * steps > COMPILE_PAYS
+
+
+def cpu_compiler() -> str | None:
+    """The C++ compiler that PyTorch would use, where Python's headers are there too."""
+    headers = os.path.join(sysconfig.get_path("include"), "Python.h")
+    names = (os.environ.get("CXX", "g++"), "g++", "clang++")
+    return next(filter(None, map(shutil.which, names)), None) if os.path.exists(headers) else None
 
 
 def _buckets(members: int, device: Device) -> tuple[int, ...]:

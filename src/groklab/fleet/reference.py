@@ -1,4 +1,4 @@
-"""The oracle: one run trained alone in plain PyTorch, no fleet, no sharing, no tricks. Every fast path is tested against it."""
+"""The oracle: one run trained alone in plain PyTorch, without tricks. Every fast path is tested against it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +64,7 @@ def train_alone(run: Run, steps: int) -> Reference:
         if isinstance(run.optimizer, AdamW) and run.optimizer.decay_to == "init":
             with torch.no_grad():
                 for parameter, start in zip(model.parameters(), initial, strict=True):
-                    parameter += rate * run.optimizer.weight_decay * (start - parameter)
+                    parameter.add_(start - parameter, alpha=rate * run.optimizer.weight_decay)
         optimizer.step()
 
     with torch.no_grad():

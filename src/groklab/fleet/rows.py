@@ -13,7 +13,6 @@ from groklab.fleet.data import fleet_data
 from groklab.fleet.optimizer import columns, moment_names
 from groklab.fleet.precision import MASTER
 from groklab.fleet.run import Run
-from groklab.fleet.theta import Layout
 from groklab.models import Vocabulary
 
 Rows = dict[str, Tensor]
@@ -21,7 +20,7 @@ COLUMN = "column."
 MOMENT = "moment."
 
 
-def initial_rows(runs: Sequence[Run], layout: Layout, theta: Tensor, state: Mapping[str, Tensor] | None) -> Rows:
+def initial_rows(runs: Sequence[Run], theta: Tensor, state: Mapping[str, Tensor] | None) -> Rows:
     """The rows of a fleet at its start, on the CPU: `theta` is drawn; `state` holds theta and moments to go on from."""
     dtype = MASTER[runs[0].precision]
     data = fleet_data(runs)

@@ -95,7 +95,7 @@ def fleet_forward(config: ModelConfig, model: nn.Module, path: str) -> Forward:
     """How a fleet calls a model: functionally, with views of theta; by the path that the plan names."""
     if isinstance(config, Lifted):
         lifted = LiftedFleet(model)
-        return lambda views, tokens, chance: lifted(tokens, views)
+        return lambda views, tokens, _: lifted(tokens, views)
     if path == "prefix_shared" and isinstance(model, Decoder):
         shared = PrefixShared(model)
         return lambda views, tokens, chance: torch.func.functional_call(

@@ -2,8 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,7 +70,7 @@ def train_fleet(
     resume: FleetState | None = None,
     start: Mapping[str, Tensor] | None = None,
     measures: tuple[Measure, ...] | None = None,
-    watch: Watch = lambda step, live: False,
+    watch: Watch = lambda *_: False,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Outcome:
     """Obey the plan: train its members (`runs`, in the plan's order) and report to the sink.
@@ -77,21 +79,26 @@ def train_fleet(
     `plan.start` > 0. `watch(step, live members)` is called between steps; when it returns True, the state is saved and
     the call returns unfinished.
     """
-    with _threads(plan.threads), matmul_mode(plan.precision):
-        return _Trainer(plan, tuple(runs), sink, resume, start, measures).train(watch, checkpoint_seconds)
+    trainer = FleetTrainer(plan, runs, sink, resume=resume, start=start, measures=measures)
+    with trainer.settings():
+        return trainer.train(watch, checkpoint_seconds)
 
 
-class _Trainer:
+class FleetTrainer:
+    """A fleet with its rows on the device and its driver, between two steps."""
+
     def __init__(
         self,
         plan: Plan,
-        runs: tuple[Run, ...],
+        members: Sequence[Run],
         sink: Sink,
-        resume: FleetState | None,
-        start: Mapping[str, Tensor] | None,
-        measures: tuple[Measure, ...] | None,
+        *,
+        resume: FleetState | None = None,
+        start: Mapping[str, Tensor] | None = None,
+        measures: tuple[Measure, ...] | None = None,
     ) -> None:
         self.sink = sink
+        runs = tuple(members)
         self.measures = measures or default_measures(LOSSES[runs[0].loss])
         vocabulary = vocabulary_of(runs[0])
         model = build(runs[0].model, vocabulary)
@@ -99,19 +106,28 @@ class _Trainer:
         drawn = [draw_parameters(r.model, r.init, vocabulary, r.seeds.init, model) for r in runs]  # type: ignore[arg-type]
         theta = self.layout.pack(drawn, MASTER[plan.precision])
         tensors = resume.tensors if resume is not None else start
-        members = initial_rows(runs, self.layout, theta, tensors)
-        self.kept = {
-            name: tensor.clone() for name, tensor in trained(members).items()
-        }  # of ended members, at their end
+        rows = initial_rows(runs, theta, tensors)
+        self.kept = {name: tensor.clone() for name, tensor in trained(rows).items()}  # of ended members: their end
         self.fleet = _fleet(plan, runs, resume)
         if resume is not None:
-            members["bad_step"] = torch.tensor(resume.values["bad_step"])
-        self.validation_sizes = members["in_validation"].sum(1).tolist()
-        reorder(members, self.fleet.order)
-        self.rows = to_device(members, plan.device)
+            rows["bad_step"] = torch.tensor(resume.values["bad_step"])
+        self.validation_sizes = rows["in_validation"].sum(1).tolist()
+        reorder(rows, self.fleet.order)
+        self.rows = to_device(rows, plan.device)
         self.resumed = resume is not None
         self.driver = make_driver(plan, self._step(plan, runs, model, vocabulary), self.rows, self.measures)
         self.member_steps = 0
+
+    @contextmanager
+    def settings(self) -> Iterator[None]:
+        """The plan's threads and matmul mode inside; what was set outside is restored."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(self.fleet.plan.threads)
+        try:
+            with matmul_mode(self.fleet.plan.precision):
+                yield
+        finally:
+            torch.set_num_threads(threads)
 
     def _step(self, plan: Plan, runs: tuple[Run, ...], model: Any, vocabulary: Any) -> Step:
         run = runs[0]
@@ -147,7 +163,7 @@ class _Trainer:
                 self.sink.checkpoint(self._state())
                 saved = time.monotonic()
             until, live = self._next_event(), len(fleet.live)
-            reached = self.driver.advance(fleet.active, fleet.step, until, lambda step: watch(step, live))
+            reached = self.driver.advance(fleet.active, fleet.step, until, partial(_watched, watch, live))
             if collect is not None:
                 self._report(collect)
             self.member_steps += live * (reached - fleet.step)
@@ -267,19 +283,9 @@ def _fleet(plan: Plan, runs: tuple[Run, ...], resume: FleetState | None) -> Flee
     return Fleet(plan, runs, resume.step, list(values["order"]), values["active"], list(values["held"]), ended)
 
 
+def _watched(watch: Watch, live: int, step: int) -> bool:
+    return watch(step, live)
+
+
 def _as_numpy(name: str, column: Tensor) -> np.ndarray:
     return column.to(torch.int64).numpy() if name.endswith("_correct") else column.numpy()
-
-
-class _threads:
-    """Run with a set number of CPU threads; the number outside is restored."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def __enter__(self) -> None:
-        self._before = torch.get_num_threads()
-        torch.set_num_threads(self._count)
-
-    def __exit__(self, *_: object) -> None:
-        torch.set_num_threads(self._before)

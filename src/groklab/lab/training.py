@@ -1,6 +1,7 @@
-"""Training runs with a lab: what is done is not done again, what was interrupted goes on, what is asked further continues."""
+"""Training with a lab: what is done is not done again, what was interrupted goes on, asking for more continues."""
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from groklab.analysis.crossings import held_crossing
-from groklab.errors import GroklabError, ResourceError, TrainingError, UsageError
+from groklab.errors import CompilationError, GroklabError, ResourceError, TrainingError, UsageError
 from groklab.fleet.checkpoint import FleetState
 from groklab.fleet.data import split_sizes
 from groklab.fleet.measures import Measure
@@ -176,6 +177,10 @@ def _start(plan: Plan, runs: Sequence[Run], starts: Mapping[str, int], session: 
     session.lab.forget_after(plan, plan.start - 1 if fresh else plan.start)
     try:
         _train(plan, runs, session, start=start)
+    except CompilationError as error:
+        session.lab.close_plan(plan.identity)
+        warnings.warn(f"{error}; training uncompiled, which is slower", stacklevel=2)
+        _start(dataclasses.replace(plan, compiled=False), runs, starts, session)
     except torch.OutOfMemoryError as error:
         session.lab.close_plan(plan.identity)
         _start_halves(plan, runs, starts, session, error)

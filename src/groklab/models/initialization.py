@@ -60,6 +60,9 @@ class Init:
                 raise unknown("component", component, COMPONENTS)
         for component, gain in self.gains:
             number(f"gain of {component}", gain, at_least=0.0, at_most=1e3)
+        if self.scale is not None:  # 1 and 1.0 are one initialization, in the run's identity too
+            object.__setattr__(self, "scale", float(self.scale))
+        object.__setattr__(self, "gains", tuple((component, float(gain)) for component, gain in self.gains))
 
     @property
     def reached(self) -> tuple[str, ...]:
@@ -120,8 +123,8 @@ def _kaiming_normal(source: Source, shape: torch.Size) -> Tensor:
 
 def _orthogonal(source: Source, shape: torch.Size) -> Tensor:
     tall = torch.Size((max(shape), min(shape)))
-    q, r = torch.linalg.qr(source.normal(tall))
-    q = q * r.diagonal().sign()
+    factor, r = torch.linalg.qr(source.normal(tall))
+    q: Tensor = factor * r.diagonal().sign()  # without the signs it would not be uniform over the orthogonal matrices
     return (q if shape[0] >= shape[1] else q.T).contiguous()
 
 

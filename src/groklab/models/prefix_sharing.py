@@ -8,36 +8,25 @@ Legend: R runs, B batch, n operands, D d_model, H heads, K d_k. Positions are 0 
 `rows` is all of them one after the other, [R, n + n + B + B, D], so that every matmul and norm is one call.
 """
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from groklab.attention import short_causal_attention
+from groklab.attention import dot_scores, mix
 from groklab.blocks import gather_rows, linear
 from groklab.models.decoder import Decoder, DecoderBlock
 
-PREFIX, POSITIONS = 2, 4
+POSITIONS = 4
+Attended = tuple[Tensor, Tensor]  # attention's output by rows, and the stream that it is added to
 
 
 def can_share_prefixes(decoder: nn.Module) -> bool:
     """A decoder without dropout: a dropout mask would differ between examples with the same prefix."""
     return isinstance(decoder, Decoder) and decoder.config.dropout == 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Projected:
-    """What a block's attention works on, position by position, each [R, rows, D] with one row where all agree.
-
-    `prefix` is empty in the last block, where nobody asks from there; `keys` and `values` are what an example sees.
-    """
-
-    prefix: list[tuple[Tensor, Tensor, Tensor]]
-    queries: list[Tensor]
-    keys: list[Tensor]
-    values: list[Tensor]
-    stream: Tensor  # rows of the positions that ask: what attention's output is added to
 
 
 class PrefixShared(nn.Module):
@@ -51,30 +40,28 @@ class PrefixShared(nn.Module):
     def forward(self, tokens: Int[Tensor, "R B 4"], chance: None = None) -> Float[Tensor, "R B outputs"]:
         x, y = tokens[..., 0], tokens[..., 2]
         blocks: list[DecoderBlock] = list(self.decoder.blocks)  # type: ignore[arg-type]
-        rows = None
-        for block in blocks:
-            last = block is blocks[-1]
-            projected = self._first(block, x, y, last) if rows is None else self._later(block, rows, x, last)
-            rows = self._block(block, projected, x.shape[1])
-        return self.decoder.readout(self.decoder.norm(rows))  # type: ignore[no-any-return]
+        attended, stream = self._first(blocks[0], x, y, last=len(blocks) == 1)
+        for block, following in itertools.pairwise(blocks):
+            attended, stream = self._later(following, _rest(block, attended, stream), x, following is blocks[-1])
+        rows = _rest(blocks[-1], attended, stream)
+        logits: Tensor = self.decoder.readout(self.decoder.norm(rows))
+        return logits
 
-    def _first(self, block: DecoderBlock, x: Tensor, y: Tensor, last: bool) -> Projected:
-        """Projections of the 2n + 2 distinct vectors `x`, `o`, `y`, `=`, then looked up by example."""
+    def _first(self, block: DecoderBlock, x: Tensor, y: Tensor, last: bool) -> Attended:
+        """Scores between the 2n + 2 distinct vectors `x`, `o`, `y`, `=` are tables; only (y, x) is an example's own."""
         distinct = self._distinct()
-        width, batch = distinct.shape[-1], x.shape[1]
         packed = torch.cat([block.attention.input(block.attention_residual.enter(distinct)), distinct], dim=-1)
-        at_x, at_o, at_y, at_equals = packed.split([self.n, 1, self.n, 1], dim=1)
-        q_x, kv_x, stream_x = at_x.split([width, 2 * width, width], dim=-1)
-        q_o, k_o, v_o, stream_o = at_o.split(width, dim=-1)
-        q_y, k_y, v_y, stream_y = gather_rows(at_y, y).split(width, dim=-1)
-        q_equals, k_equals, v_equals, stream_equals = at_equals.split(width, dim=-1)
-        of_x = gather_rows(kv_x, x).chunk(2, dim=-1)
-        keys, values = [of_x[0], k_o, k_y, k_equals], [of_x[1], v_o, v_y, v_equals]
+        x_, o_, y_, e_ = (_Position.of(at, block) for at in packed.split([self.n, 1, self.n, 1], dim=1))
+        k_of_x, v_of_x, e_x = _look_up(x, x_.k, x_.v, dot_scores(e_.q, x_.k))
+        at_y = (y_.q, y_.v, y_.stream, dot_scores(y_.q, o_.k), dot_scores(y_.q, y_.k), dot_scores(e_.q, y_.k))
+        q_of_y, v_of_y, stream_of_y, y_o, y_y, e_y = _look_up(y, *at_y)
+        at_equals = mix([e_x, dot_scores(e_.q, o_.k), e_y, dot_scores(e_.q, e_.k)], [v_of_x, o_.v, v_of_y, e_.v])
         if last:
-            return Projected([], [q_equals], keys, values, stream_equals.expand(-1, batch, -1))
-        prefix = [(q_x, *kv_x.chunk(2, dim=-1)), (q_o, k_o, v_o)]
-        stream = [stream_x, stream_o.expand_as(stream_x), stream_y, stream_equals.expand_as(stream_y)]
-        return Projected(prefix, [q_y, q_equals], keys, values, torch.cat(stream, dim=1))
+            return at_equals.flatten(-2), e_.stream.expand(-1, x.shape[1], -1)
+        at_operator = mix([dot_scores(o_.q, x_.k), dot_scores(o_.q, o_.k)], [x_.v, o_.v])
+        at_second = mix([dot_scores(q_of_y, k_of_x), y_o, y_y], [v_of_x, o_.v, v_of_y])
+        stream = [x_.stream, o_.stream.expand_as(x_.stream), stream_of_y, e_.stream.expand_as(stream_of_y)]
+        return _rows(x_.v, at_operator, at_second, at_equals), torch.cat(stream, dim=1)
 
     def _distinct(self) -> Float[Tensor, "R rows D"]:
         """Token plus position: n vectors for `x`, one for `o`, n for `y`, one for `=`."""
@@ -85,41 +72,61 @@ class PrefixShared(nn.Module):
         at = [places[:, place : place + 1] for place in range(POSITIONS)]
         return torch.cat([operands + at[0], operator + at[1], operands + at[2], equals + at[3]], dim=1)
 
-    def _later(self, block: DecoderBlock, rows: Tensor, x: Tensor, last: bool) -> Projected:
+    def _later(self, block: DecoderBlock, rows: Tensor, x: Tensor, last: bool) -> Attended:
         """Projections of all rows; in the last block queries of the last position alone."""
-        sizes, width, batch = self._sizes(x.shape[1]), rows.shape[-1], x.shape[1]
-        entered, stream = block.attention_residual.enter(rows), rows
-        prefix: list[tuple[Tensor, Tensor, Tensor]] = []
+        batch, width, heads = x.shape[1], rows.shape[-1], block.attention.num_heads
+        sizes = [self.n, self.n, batch, batch]
+        entered = block.attention_residual.enter(rows)
+        weights = block.attention.input.weight.split([width, 2 * width], dim=1)
+        biases = block.attention.input.bias.split([width, 2 * width], dim=1)
+        asking, asked = (entered[:, -batch:], sizes[-1:]) if last else (entered, sizes)
+        queries = [_heads(at, heads) for at in linear(asking, weights[0], biases[0]).split(asked, dim=1)]
+        packed = linear(entered, weights[1], biases[1]).unflatten(-1, (2, heads, -1)).split(sizes, dim=1)
+        (k_0, v_0), (k_1, v_1), (k_2, v_2), (k_3, v_3) = (at.unbind(2) for at in packed)
+        k_0x, v_0x, k_1x, v_1x = _look_up(x, k_0, v_0, k_1, v_1)
+        keys, values = [k_0x, k_1x, k_2, k_3], [v_0x, v_1x, v_2, v_3]
+        at_equals = mix([dot_scores(queries[-1], key) for key in keys], values)
         if last:
-            weights = block.attention.input.weight.split([width, 2 * width], dim=1)
-            biases = block.attention.input.bias.split([width, 2 * width], dim=1)
-            queries = [linear(entered[:, -batch:], weights[0], biases[0])]
-            keys_values, stream = linear(entered, weights[1], biases[1]).split(sizes, dim=1), rows[:, -batch:]
-        else:
-            packed = [at.split([width, 2 * width], dim=-1) for at in block.attention.input(entered).split(sizes, dim=1)]
-            queries, keys_values = [at[0] for at in packed[PREFIX:]], tuple(at[1] for at in packed)
-            prefix = [(q, *kv.chunk(2, dim=-1)) for q, kv in packed[:PREFIX]]
-        cached = [gather_rows(at, x) for at in keys_values[:PREFIX]]
-        keys, values = zip(*(pair.chunk(2, dim=-1) for pair in (*cached, *keys_values[PREFIX:])), strict=True)
-        return Projected(prefix, queries, list(keys), list(values), stream)
+            return at_equals.flatten(-2), rows[:, -batch:]
+        at_operator = mix([dot_scores(queries[1], key) for key in (k_0, k_1)], [v_0, v_1])
+        at_second = mix([dot_scores(queries[2], key) for key in keys[:3]], values[:3])
+        return _rows(v_0, at_operator, at_second, at_equals), rows
 
-    def _sizes(self, batch: int) -> list[int]:
-        return [self.n, self.n, batch, batch]
 
-    def _block(self, block: DecoderBlock, projected: Projected, batch: int) -> Float[Tensor, "R rows D"]:
-        """Attention over what was projected, then the rest of the block row by row."""
-        attended = self._attend(block, projected.queries, projected.keys, projected.values, batch)
-        if projected.prefix:
-            queries, keys, values = (list(parts) for parts in zip(*projected.prefix, strict=True))
-            attended = self._attend(block, queries, keys, values, self.n) + attended
-        update = block.attention.output(torch.cat(attended, dim=1))
-        stream: Tensor = block.attention_residual.leave(projected.stream, update)
-        return block.ffn_residual(stream, block.ffn)  # type: ignore[no-any-return]
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """What the first block knows of a position, for each of its distinct vectors [R, rows, ...]."""
 
-    @staticmethod
-    def _attend(
-        block: DecoderBlock, queries: list[Tensor], keys: list[Tensor], values: list[Tensor], count: int
-    ) -> list[Tensor]:
-        heads = (block.attention.num_heads, -1)
-        split = [[at.unflatten(-1, heads) for at in part] for part in (queries, keys, values)]
-        return [at.flatten(-2).expand(-1, count, -1) for at in short_causal_attention(*split)]
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    stream: Tensor  # what attention's output is added to
+
+    @classmethod
+    def of(cls, packed: Tensor, block: DecoderBlock) -> "_Position":
+        q, k, v, stream = packed.chunk(4, dim=-1)
+        heads = block.attention.num_heads
+        return cls(_heads(q, heads), _heads(k, heads), _heads(v, heads), stream)
+
+
+def _heads(x: Float[Tensor, "*rows D"], heads: int) -> Float[Tensor, "*rows H K"]:
+    split: Tensor = x.unflatten(-1, (heads, -1))
+    return split
+
+
+def _look_up(index: Int[Tensor, "R B"], *tables: Float[Tensor, "R n ..."]) -> Iterator[Float[Tensor, "R B ..."]]:
+    """Rows of several tables at the same places, in one gather."""
+    flat = [table.flatten(2) for table in tables]
+    found = gather_rows(torch.cat(flat, dim=-1), index).split([table.shape[-1] for table in flat], dim=-1)
+    return (rows.unflatten(-1, table.shape[2:]) for rows, table in zip(found, tables, strict=True))
+
+
+def _rows(*attended: Float[Tensor, "R _ H K"]) -> Float[Tensor, "R rows D"]:
+    """All positions one after the other, heads merged."""
+    return torch.cat([at.flatten(-2) for at in attended], dim=1)
+
+
+def _rest(block: DecoderBlock, attended: Tensor, stream: Tensor) -> Float[Tensor, "R rows D"]:
+    """What a block does after attention, row by row."""
+    mixed: Tensor = block.attention_residual.leave(stream, block.attention.output(attended))
+    return block.ffn_residual(mixed, block.ffn)  # type: ignore[no-any-return]

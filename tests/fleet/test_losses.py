@@ -1,0 +1,37 @@
+"""The losses against values by hand and against torch."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from groklab.fleet.losses import LOSSES, cross_entropy, mean_squared_error
+
+
+def test_values_by_hand() -> None:
+    logits = torch.tensor([[0.0, math.log(3.0)], [5.0, 5.0]], dtype=torch.float64)
+    answers = torch.tensor([1, 0])
+    assert cross_entropy(logits, answers).tolist() == pytest.approx([-math.log(0.75), math.log(2.0)])
+    assert mean_squared_error(logits, answers).tolist() == pytest.approx([2 * 0.25**2, 0.5])
+
+
+@given(seed=st.integers(0, 2**32), scale=st.sampled_from([0.1, 1.0, 30.0]))
+def test_as_torch_computes_them(seed: int, scale: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(2, 7, 5, generator=generator, dtype=torch.float64) * scale
+    answers = torch.randint(0, 5, (2, 7), generator=generator)
+    entropy = F.cross_entropy(logits.flatten(0, 1), answers.flatten(), reduction="none").view(2, 7)
+    torch.testing.assert_close(cross_entropy(logits, answers), entropy)
+    errors = (F.softmax(logits, dim=-1) - F.one_hot(answers, 5)).square().sum(-1)
+    torch.testing.assert_close(mean_squared_error(logits, answers), errors, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_is_never_negative_and_has_the_right_gradient(name: str) -> None:
+    logits = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    answers = torch.tensor([0, 3, 1])
+    assert (LOSSES[name](logits, answers) >= 0).all()
+    assert torch.autograd.gradcheck(lambda at: LOSSES[name](at, answers), logits)
