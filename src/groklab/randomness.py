@@ -9,6 +9,7 @@ Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC
 
 import enum
 import math
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -32,6 +33,7 @@ class Stream(enum.IntEnum):
 
 
 Key = tuple[Tensor, Tensor]
+Word = Tensor | int
 
 
 def key(seed: int | Tensor, device: torch.device | str = "cpu") -> Key:
@@ -40,8 +42,11 @@ def key(seed: int | Tensor, device: torch.device | str = "cpu") -> Key:
     return seeds & WORD, (seeds >> 32) & WORD
 
 
-def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: Key) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Four 32-bit words (as int64 tensors) for a 128-bit counter and a 64-bit key; broadcasts."""
+def philox(counter: tuple[Word, Word, Word, Word], key: Key) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Four 32-bit words (as int64 tensors) for a 128-bit counter and a 64-bit key; broadcasts.
+
+    Words that are plain numbers stay so: nothing is copied to a device, which a graph under capture would not allow.
+    """
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(_ROUNDS):
@@ -53,27 +58,23 @@ def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: Key) -> tuple[Te
             p0 & WORD,
         )
         k0, k1 = (k0 + _WEYL[0]) & WORD, (k1 + _WEYL[1]) & WORD
-    return c0, c1, c2, c3
+    return cast(tuple[Tensor, Tensor, Tensor, Tensor], (c0, c1, c2, c3))  # the key made tensors of them
 
 
 def words(key: Key, stream: int | Tensor, step: int | Tensor, count: int) -> Tensor:
     """`count` words per key: shape [*key, count] (int64 in [0, 2^32)); `step` broadcasts against the key."""
     k0, k1 = (part.unsqueeze(-1) for part in key)
-    device = k0.device
-    block = torch.arange((count + 3) // 4, dtype=torch.int64, device=device)
-    steps = torch.as_tensor(step, dtype=torch.int64, device=device).unsqueeze(-1)
-    streams = torch.as_tensor(stream, dtype=torch.int64, device=device)
+    block = torch.arange((count + 3) // 4, dtype=torch.int64, device=k0.device)
+    steps = step.to(torch.int64).unsqueeze(-1) if isinstance(step, Tensor) else step
     # The block is the second word: the first round multiplies the first and third, and an arange that is multiplied
     # by a large constant becomes 32-bit index arithmetic in compiled code.
-    lanes = philox((steps & WORD, block, (steps >> 32) & WORD, streams), (k0, k1))
+    lanes = philox((steps & WORD, block, (steps >> 32) & WORD, stream), (k0, k1))
     return torch.stack(torch.broadcast_tensors(*lanes), dim=-1).flatten(-2)[..., :count]
 
 
 def integers(key: Key, stream: int, step: int | Tensor, count: int, below: int | Tensor) -> Tensor:
-    """Integers in [0, below): the upper word of word * below (bias under below / 2^32)."""
-    drawn = words(key, stream, step, count)
-    bound = torch.as_tensor(below, dtype=torch.int64, device=drawn.device)
-    return (drawn * bound) >> 32
+    """Integers in [0, below) for below up to 2^31: the upper word of word * below (bias under below / 2^32)."""
+    return (words(key, stream, step, count) * below) >> 32
 
 
 def uniforms(key: Key, stream: int, step: int | Tensor, count: int) -> Tensor:
@@ -96,6 +97,5 @@ def permutation(key: Key, stream: int, step: int | Tensor, count: int, length: i
     index = torch.arange(count, dtype=torch.int64, device=drawn.device)
     rank = (drawn >> 1) * 2**31 + index
     if length is not None:
-        bound = torch.as_tensor(length, dtype=torch.int64, device=drawn.device)
-        rank = torch.where(index < bound, rank, index + 2**62)
+        rank = torch.where(index < length, rank, index + 2**62)
     return torch.argsort(rank, dim=-1)

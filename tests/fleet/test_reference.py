@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from groklab.fleet.optimizer import SGD, Adam, AdamW, Optimizer
-from groklab.fleet.planner import plan_fleets
+from groklab.fleet.planner import cpu_compiler, plan_fleets
 from groklab.fleet.reference import Reference, train_alone
 from groklab.fleet.run import Run, Seeds
 from groklab.models import DecoderConfig, Init, Vocabulary, lift
@@ -185,6 +185,19 @@ def test_on_a_gpu_each_member_equals_its_run_alone(
     (plan,) = plan_fleets(twenty, "cuda", path=path)  # type: ignore[arg-type]
     assert plan.compiled
     fleet = record(plan, twenty)
+    for member, alone in enumerate(oracles):
+        assert_alone(fleet, member, alone)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(cpu_compiler() is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("path", PATHS)
+def test_compiled_on_a_cpu_each_member_equals_its_run_alone(
+    path: str, twenty: list[Run], oracles: Sequence[Reference], record: Record
+) -> None:
+    (plan,) = plan_fleets(twenty, "cpu", path=path, compiled=True)  # type: ignore[arg-type]
+    fleet = record(plan, twenty)
+    assert fleet.outcome.compile_seconds > 0.0
     for member, alone in enumerate(oracles):
         assert_alone(fleet, member, alone)
 

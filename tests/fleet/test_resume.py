@@ -14,7 +14,7 @@ from groklab.fleet import checkpoint
 from groklab.fleet.checkpoint import FleetState
 from groklab.fleet.optimizer import SGD, Adam, AdamW
 from groklab.fleet.plan import Plan
-from groklab.fleet.planner import plan_fleets
+from groklab.fleet.planner import cpu_compiler, plan_fleets
 from groklab.fleet.run import Run, Stop
 from groklab.models import DecoderConfig
 
@@ -85,14 +85,24 @@ def test_a_fleet_interrupted_at_ten_random_moments_is_bit_identical(
 ) -> None:
     """One after the other, each time going on from what the disk gives back."""
     runs = leaving(tiny, **KINDS[kind])
-    plan = planned(runs, device)
+    check_interrupted(planned(runs, device), runs, record, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(cpu_compiler() is None, reason="needs a C++ compiler")
+def test_compiled_code_on_a_cpu_is_bit_identical_too(tiny: Tiny, record: Record, tmp_path: Path) -> None:
+    runs = leaving(tiny, precision="float32")
+    check_interrupted(planned(runs, compiled=True), runs, record, tmp_path)
+
+
+def check_interrupted(plan: Plan, runs: list[Run], record: Record, folder: Path) -> None:
     whole = record(plan, runs)
     assert len({end[1] for end in whole.endings.values()}) >= 4, "they leave at different times"
     fleet, state = None, None
-    for step in sorted(random.Random(kind).sample(range(STEPS), 10)):
+    for step in sorted(random.Random(plan.identity).sample(range(STEPS), 10)):
         fleet = record(plan, runs, into=fleet, resume=state, watch=until(step))
         assert not fleet.outcome.finished and fleet.outcome.step >= step
-        state = through_disk(fleet.states[-1], tmp_path)
+        state = through_disk(fleet.states[-1], folder)
         assert (state.plan, state.step) == (plan.identity, fleet.outcome.step)
     fleet = record(plan, runs, into=fleet, resume=state)
     assert fleet.outcome.finished

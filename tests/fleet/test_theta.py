@@ -39,7 +39,9 @@ def test_what_is_packed_is_unpacked(sizes: list[list[int]], members: int) -> Non
 @given(sizes=shapes)
 def test_parameters_are_aligned_and_the_padding_is_zero(sizes: list[list[int]]) -> None:
     layout = layout_of(sizes)
-    theta = layout.pack([{name: torch.ones(shape) for name, shape in zip(layout.names, layout.shapes, strict=True)}] * 2, torch.float32)
+    theta = layout.pack(
+        [{name: torch.ones(shape) for name, shape in zip(layout.names, layout.shapes, strict=True)}] * 2, torch.float32
+    )
     for view in layout.views(theta).values():
         assert view.storage_offset() % ALIGNMENT == 0
         assert view.untyped_storage().data_ptr() == theta.untyped_storage().data_ptr()

@@ -26,7 +26,15 @@ from groklab.tasks import Custom, split
 
 Record = Callable[..., Any]
 Tiny = Callable[..., Run]
-FLOATS = ("train_loss", "train_accuracy", "val_loss", "val_accuracy", "parameter_norm", "gradient_norm", "correct_logit")
+FLOATS = (
+    "train_loss",
+    "train_accuracy",
+    "val_loss",
+    "val_accuracy",
+    "parameter_norm",
+    "gradient_norm",
+    "correct_logit",
+)
 COUNTS = ("train_correct", "val_correct")
 EXPLODES = SGD(lr=1e3, momentum=0.0, weight_decay=1e3, warmup=0)  # each step multiplies the weights by about −10⁶
 
@@ -276,7 +284,7 @@ def test_the_outcome_says_what_was_done(tiny: Tiny, record: Record) -> None:
 
 
 def test_the_plan_sets_threads_and_puts_them_back(tiny: Tiny, record: Record) -> None:
-    run, before, inside = tiny(), torch.get_num_threads(), []
+    run, before, inside = tiny(steps=1), torch.get_num_threads(), []
 
     def watch(step: int, live: int) -> bool:
         inside.append(torch.get_num_threads())

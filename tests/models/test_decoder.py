@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from groklab import randomness
+from groklab.attention import causal
 from groklab.blocks import Chance, Dropout
 from groklab.errors import UsageError
 from groklab.models import Decoder, DecoderConfig, Vocabulary
@@ -125,6 +126,8 @@ def test_the_defaults_are_the_studys() -> None:
     wanted = 99 * 128 + 5 * 128 + 2 * (attention + ffn + 2 * norm) + norm + 128 * 97 + 97
     assert sum(parameter.numel() for parameter in model.parameters()) == wanted
     assert [block.attention.num_heads for block in model.blocks] == [4, 4]
+    study = {"activation": "gelu", "norm": "layer_norm", "norm_place": "post", "positions": "learned", "dropout": 0.0}
+    assert DecoderConfig(**study) == DecoderConfig()
 
 
 # --- causality ----------------------------------------------------------------------------------------------------
@@ -230,6 +233,20 @@ def test_dropout_is_a_function_of_seed_and_step(make_fleet: Callable[..., Any]) 
     assert torch.equal(model(batch, chance(1, 2)), model(batch, chance(1, 2)))
     for other in (chance(2, 2), chance(1, 3)):
         assert not torch.isclose(model(batch, other), model(batch, chance(1, 2))).all()
+
+
+@pytest.mark.parametrize("place", ["post", "pre"])
+def test_dropout_falls_on_each_sublayers_output(make_fleet: Callable[..., Any], place: str) -> None:
+    model, batch, drawn = single(make_fleet, small(dropout=0.5, norm_place=place)), tokens(5, 4), chance(1, 2)
+    x, mask = model.embed(batch), causal(4, 4)
+    for layer, block in enumerate(model.blocks):
+        for site, norm, sublayer in (
+            (2 * layer, block.attention_residual.norm, lambda h, block=block: block.attention(h, mask)),
+            (2 * layer + 1, block.ffn_residual.norm, block.ffn),
+        ):
+            dropped = Dropout(0.5, site)(sublayer(x if place == "post" else norm(x)), drawn)
+            x = norm(x + dropped) if place == "post" else x + dropped
+    torch.testing.assert_close(model(batch, drawn), model.readout(model.norm(x[:, -1])), **EXACT)
 
 
 def test_every_dropout_has_a_site_of_its_own(make_fleet: Callable[..., Any]) -> None:

@@ -26,12 +26,13 @@ class Interval:
         return self.low <= value <= self.high
 
 
+LEVEL = 0.95
 ORDER_STATISTICS = "order statistics, of the median"
 T_ON_LOG = "t on log steps, of the geometric mean"
 T_ON_LOG_RATIO = "t on log ratio, paired by seed"
 
 
-def median_interval(times: Times, level: float = 0.95) -> Interval | None:
+def median_interval(times: Times, level: float = LEVEL) -> Interval | None:
     """The interval of a median from the j-th smallest to the j-th largest time, with its exact binomial coverage.
 
     Needs no assumption about the distribution but independence. j is the largest that still covers `level`; where even
@@ -56,7 +57,7 @@ def _median_coverage(count: int, rank: int) -> float:
     return float(1.0 - 2.0 * special.bdtr(rank - 1, count, 0.5))
 
 
-def t_on_log(values: Sequence[float], level: float = 0.95, kind: str = T_ON_LOG) -> Interval | None:
+def t_on_log(values: Sequence[float], level: float = LEVEL, kind: str = T_ON_LOG) -> Interval | None:
     """The t interval of the geometric mean: Student's interval on log values, taken back by exp.
 
     Exact when the values are log-normal (then it is also the median's). None where it does not exist: fewer than two
@@ -87,7 +88,7 @@ def bootstrap(
     values: Sequence[float],
     statistic: Callable[..., Any],
     generator: np.random.Generator,
-    level: float = 0.95,
+    level: float = LEVEL,
     resamples: int = 10_000,
 ) -> Interval:
     """The percentile bootstrap interval of `statistic(array, axis=-1)`.

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from groklab.analysis.intervals import T_ON_LOG_RATIO, Interval, geometric_mean, t_on_log
+from groklab.analysis.intervals import LEVEL, T_ON_LOG_RATIO, Interval, geometric_mean, t_on_log
 
 Seed = TypeVar("Seed", bound=Hashable)
 Time = tuple[float, bool]  # when it came, True; or until when it was watched for in vain, False
@@ -29,7 +29,7 @@ class Ratio:
         return self.interval is not None and 1.0 not in self.interval
 
 
-def paired_ratio(ours: Mapping[Seed, Time], theirs: Mapping[Seed, Time], level: float = 0.95) -> Ratio | None:
+def paired_ratio(ours: Mapping[Seed, Time], theirs: Mapping[Seed, Time], level: float = LEVEL) -> Ratio | None:
     """The ratio over the seeds that both have; None when there are none, or when both have censored times."""
     seeds = [seed for seed in ours if seed in theirs]
     quotients = [ours[seed][0] / theirs[seed][0] for seed in seeds if theirs[seed][0] > 0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groklab.checks import choice
-from groklab.cli.caches import keep_caches_here
+from groklab.cli.caches import keep_caches_here, let_threads_sleep
 from groklab.cli.options import (
     DEVICES,
     LAB,
@@ -50,6 +50,7 @@ def run(
     choice("--device", device, DEVICES)
     with Interruption() as interruption:
         keep_caches_here()
+        let_threads_sleep()
         asked = asked_study(study, quick, seeds, changes, precision)
         folder = report_folder(asked, out)
         where = _device_for(asked, device)

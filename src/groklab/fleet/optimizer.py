@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from groklab.checks import choice, number, whole
+from groklab.checks import choice, number, settle, whole
 from groklab.errors import UsageError
 
 DECAY_TARGETS = ("zero", "init")
@@ -62,7 +62,7 @@ class SGD:
 
     def __post_init__(self) -> None:
         _check_shared(self)
-        number("momentum", self.momentum, at_least=0.0, below=1.0)
+        settle(self, momentum=number("momentum", self.momentum, at_least=0.0, below=1.0))
 
 
 Optimizer = AdamW | Adam | SGD
@@ -136,15 +136,19 @@ def _check_adam(optimizer: Any) -> None:
     betas = optimizer.betas
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise UsageError(f"betas must be two numbers, such as (0.9, 0.98), not {betas!r}")
-    object.__setattr__(optimizer, "betas", tuple(betas))
-    for beta in betas:
-        number("betas", beta, at_least=0.0, below=1.0)
-    number("eps", optimizer.eps, above=0.0, at_most=1.0)
+    settle(
+        optimizer,
+        betas=tuple(number("betas", beta, at_least=0.0, below=1.0) for beta in betas),
+        eps=number("eps", optimizer.eps, above=0.0, at_most=1.0),
+    )
 
 
 def _check_shared(optimizer: Any) -> None:
-    number("lr", optimizer.lr, at_least=0.0, at_most=1e3)
-    number("weight_decay", optimizer.weight_decay, at_least=0.0, at_most=1e3)
+    settle(
+        optimizer,
+        lr=number("lr", optimizer.lr, at_least=0.0, at_most=1e3),
+        weight_decay=number("weight_decay", optimizer.weight_decay, at_least=0.0, at_most=1e3),
+    )
     whole("warmup", optimizer.warmup, low=0, high=10**9)
     if optimizer.clip is not None:
-        number("clip", optimizer.clip, above=0.0, at_most=1e9)
+        settle(optimizer, clip=number("clip", optimizer.clip, above=0.0, at_most=1e9))

@@ -42,8 +42,8 @@ def initial_rows(runs: Sequence[Run], theta: Tensor, state: Mapping[str, Tensor]
     rows |= {COLUMN + name: column for name, column in settings.items()}
     if settings["to_init"].any():
         rows["initial"] = theta.clone()
-    for name, tensor in (state or {}).items():
-        rows[name] = tensor.to(dtype).clone()
+    for name in trained(rows).keys() & (state or {}).keys():  # a fork may leave one family of optimizers for another
+        rows[name] = state[name].to(dtype).clone()  # type: ignore[index]
     return rows
 
 

@@ -4,9 +4,10 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Literal
 
-from groklab.checks import choice, number, whole
+from groklab.checks import choice, kind, number, settle, whole
 from groklab.errors import UsageError
 from groklab.fleet.optimizer import AdamW, Optimizer
 from groklab.models.build import ModelConfig
@@ -42,7 +43,7 @@ class Stop:
     evaluations: int = 3
 
     def __post_init__(self) -> None:
-        number("stop accuracy", self.accuracy, above=0.0, at_most=1.0)
+        settle(self, accuracy=number("stop accuracy", self.accuracy, above=0.0, at_most=1.0))
         whole("stop evaluations", self.evaluations, low=1)
 
 
@@ -72,15 +73,21 @@ class Run:
     fork_step: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "task", parse_task(self.task))
-        object.__setattr__(self, "init", parse_init(self.init))
+        settle(self, task=parse_task(self.task), init=parse_init(self.init))
+        kind("model", self.model, ModelConfig, "DecoderConfig(…) or groklab.lift(…)")
+        kind("optimizer", self.optimizer, Optimizer, "AdamW(…), Adam(…) or SGD(…)")
+        kind("stop", self.stop, (Stop, NoneType), "Stop(…) or None")
+        kind("evaluate_powers_of_two", self.evaluate_powers_of_two, bool, "True or False")
         if not isinstance(self.seed, Seeds):
             whole("seed", self.seed, low=0, high=2**63 - 1)
         choice("loss", self.loss, LOSSES)
         choice("precision", self.precision, PRECISIONS)
         choice("batching", self.batching, BATCHING)
-        number("data_fraction", self.data_fraction, above=0.0, below=1.0)
-        number("label_noise", self.label_noise, at_least=0.0, at_most=1.0)
+        settle(
+            self,
+            data_fraction=number("data_fraction", self.data_fraction, above=0.0, below=1.0),
+            label_noise=number("label_noise", self.label_noise, at_least=0.0, at_most=1.0),
+        )
         if self.batch_size != "full":
             whole("batch_size", self.batch_size, low=1, high=2**24)
         whole("steps", self.steps, low=0, high=10**9)
@@ -93,10 +100,18 @@ class Run:
 
     def _check_fork(self) -> None:
         assert self.parent is not None and self.fork_step is not None
+        kind("parent", self.parent, Run, "a Run")
         if self.steps < self.fork_step:
             raise UsageError(f"a run forked at step {self.fork_step} cannot be asked for {self.steps} steps in all")
+        if self.fork_step < self.parent.start:
+            raise UsageError(f"the parent begins at step {self.parent.start}: it cannot be forked at {self.fork_step}")
         if self.parent.model != self.model:
             raise UsageError("a forked run keeps its parent's model; change anything else")
+        sizes = [(table.operands, table.num_answers) for table in (self.parent.task.table(), self.task.table())]  # type: ignore[union-attr]
+        if sizes[0] != sizes[1]:
+            raise UsageError(
+                "a forked run's task has as many operands and answers as its parent's; its weights fit them"
+            )
 
     @property
     def seeds(self) -> Seeds:

@@ -203,7 +203,8 @@ class FleetTrainer:
         """Take an evaluation in: report it, end who is at its end, and compact."""
         fleet = self.fleet
         columns = collect()
-        live = [(row, member) for row, member in enumerate(fleet.order[: fleet.active]) if member not in fleet.ended]
+        due = {member for member in fleet.live if self._is_due(member)}
+        live = [(row, member) for row, member in enumerate(fleet.order[: fleet.active]) if member in due]
         rows = torch.tensor([row for row, _ in live])
         values = {name: _as_numpy(name, column[rows]) for name, column in columns.items()}
         bad_steps = values.pop("bad_step")
@@ -213,6 +214,11 @@ class FleetTrainer:
             if end is not None:
                 self._end(row, member, *end)
         self._compact()
+
+    def _is_due(self, member: int) -> bool:
+        """Whether this evaluation is one of the member's own, rather than its neighbours'."""
+        fleet, run = self.fleet, self.fleet.runs[member]
+        return run.evaluates_at(fleet.step) or fleet.step in (fleet.plan.start, fleet.plan.steps[member])
 
     def _end_of(self, member: int, values: Mapping[str, Any], bad_step: int) -> tuple[Status, int, str] | None:
         fleet = self.fleet
@@ -265,9 +271,9 @@ class FleetTrainer:
                 tensors[name][members] = tensor.cpu()[rows]
         by_member = sorted(range(len(fleet.order)), key=fleet.order.__getitem__)
         values = {
-            "order": fleet.order,
+            "order": list(fleet.order),
             "active": fleet.active,
-            "held": fleet.held,
+            "held": list(fleet.held),
             "ended": {str(member): list(end) for member, end in fleet.ended.items()},
             "bad_step": self.rows["bad_step"].cpu()[by_member].tolist(),
         }

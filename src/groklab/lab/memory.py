@@ -1,5 +1,6 @@
 """A lab that lives as long as one call: what `train` reports to when no lab was given."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ class MemoryLab:
         return {identity: self._records[identity] for identity in identities if identity in self._records}
 
     def open_plan(self, plan: Plan, provenance: Mapping[str, Any]) -> None:
+        self._plans.pop(plan.identity, None)  # opened again, it is the newest
         self._plans[plan.identity] = plan
 
     def open_plans(self) -> list[Plan]:
@@ -49,12 +51,18 @@ class MemoryLab:
         pass
 
     def plan_of(self, run: str) -> Plan | None:
-        return next((plan for plan in reversed(list(self._plans.values())) if run in plan.members), None)
+        return next(iter(self.plans_of(run)), None)
+
+    def plans_of(self, run: str) -> list[Plan]:
+        return [plan for plan in reversed(self._plans.values()) if run in plan.members]
 
     def forget_after(self, plan: Plan, step: int) -> None:
         for identity in plan.members:
             kept = {at: row for at, row in self._curves.get(identity, {}).items() if at <= step}
             self._curves[identity] = kept
+            record = self._records[identity]
+            if record.status != "new" and record.step > step:
+                self._change(identity, status="running", step=max(step, 0), reason="")
 
     def checkpoint(self, plan: str) -> FleetState | None:
         return self._states.get(plan)
@@ -67,18 +75,13 @@ class MemoryLab:
 
     def record_evaluation(self, identity: str, step: int, row: dict[str, Any]) -> None:
         self._curves.setdefault(identity, {})[step] = row
+        self._change(identity, status="running", step=step, reason="")
 
     def record_end(self, identity: str, status: Status, step: int, reason: str) -> None:
-        known = self._records[identity]
-        self._records[identity] = RunRecord(
-            identity=identity,
-            status=status,
-            step=step,
-            reason=reason,
-            train_total=known.train_total,
-            val_total=known.val_total,
-            canonical=known.canonical,
-        )
+        self._change(identity, status=status, step=step, reason=reason)
+
+    def _change(self, identity: str, **changes: Any) -> None:
+        self._records[identity] = dataclasses.replace(self._records[identity], **changes)
 
     def keep(self, state: FleetState) -> None:
         self._states[state.plan] = state

@@ -160,12 +160,15 @@ class Lab:
 
     def plan_of(self, run: str) -> Plan | None:
         """The newest plan that contains a run."""
+        return next(iter(self.plans_of(run)), None)
+
+    def plans_of(self, run: str) -> list[Plan]:
+        """The plans that contain a run, the newest first."""
         newest = (
             select(plans.c.plan).join(plan_members).where(plan_members.c.run == run).order_by(plans.c.opened.desc())
         )
         with self._database.reading() as connection:
-            text = connection.scalar(newest.limit(1))
-        return None if text is None else _plan(text)
+            return [_plan(text) for text in connection.scalars(newest)]
 
     def provenance(self, identity: str) -> dict[str, Any]:
         """Where a plan's numbers come from: what was said when it was first opened."""

@@ -17,12 +17,12 @@ from groklab.fleet.measures import Measure
 from groklab.fleet.plan import Plan
 from groklab.fleet.planner import choose_device, plan_fleets
 from groklab.fleet.run import Run
-from groklab.fleet.train import train_fleet
+from groklab.fleet.train import CHECKPOINT_SECONDS, train_fleet
 from groklab.lab.memory import MemoryLab
 from groklab.lab.provenance import provenance
 from groklab.lab.record import RunRecord
 from groklab.lab.result import Result
-from groklab.lab.starting import last_state, last_step
+from groklab.lab.starting import last_step, state_at
 from groklab.lab.watching import Interrupted, Progress, Watched
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def train(
     progress: Progress | None = None,
     stop_requested: Callable[[], bool] = lambda: False,
     measures: tuple[Measure, ...] | None = None,
-    checkpoint_seconds: float = 60.0,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[Result]:
     """Train runs as fleets and return what came of each, in order.
 
@@ -67,7 +67,7 @@ def train(
         checkpoint_seconds=checkpoint_seconds,
     )
     keeper.add_runs((run, *split_sizes(run)) for run in wanted.values())
-    resumable = [plan for plan in keeper.open_plans() if _can_resume(plan, wanted, session.device)]
+    resumable = [plan for plan in keeper.open_plans() if _can_resume(plan, wanted, session.device, keeper)]
     resumed = {identity for plan in resumable for identity in plan.members}
     rest = [run for run in _unfinished(wanted.values(), keeper) if run.identity not in resumed]
     plans, starts = _plans(rest, session)
@@ -110,12 +110,12 @@ def _result(run: Run, record: RunRecord, curve: dict[str, np.ndarray]) -> Result
 
 
 def _unique(runs: Sequence[Run]) -> dict[str, Run]:
-    """Runs by identity; of two requests for one run, the one that goes further."""
+    """Runs by identity; of two requests for one run, one that fulfils both."""
     wanted: dict[str, Run] = {}
     for run in runs:
-        known = wanted.get(run.identity)
-        if known is None or run.steps > known.steps:
-            wanted[run.identity] = run
+        known = wanted.setdefault(run.identity, run)
+        stop = run.stop if run.stop == known.stop else None
+        wanted[run.identity] = dataclasses.replace(run, steps=max(run.steps, known.steps), stop=stop)
     return wanted
 
 
@@ -142,20 +142,27 @@ def _satisfied(run: Run, record: RunRecord, curve: dict[str, np.ndarray] | None)
     return held is not None
 
 
-def _can_resume(plan: Plan, wanted: Mapping[str, Run], device: str) -> bool:
-    """Whether this call holds every member of an interrupted plan, for the same device."""
-    return plan.device == device and all(identity in wanted for identity in plan.members)
+def _can_resume(plan: Plan, wanted: Mapping[str, Run], device: str, lab: Any) -> bool:
+    """Whether this call holds every member of an interrupted plan, for the same device, and none went on without it."""
+    return plan.device == device and all(
+        identity in wanted and lab.plan_of(identity) == plan for identity in plan.members
+    )
 
 
 def _resume(plan: Plan, wanted: Mapping[str, Run], session: _Session) -> None:
     """Go on with an interrupted plan, as far as it was asked; under the same plan this is bit for bit the same."""
     runs = [_as_planned(plan, place, wanted[identity]) for place, identity in enumerate(plan.members)]
     state = session.lab.checkpoint(plan.identity)
-    session.lab.forget_after(plan, plan.start - 1 if state is None else state.step)
+    session.lab.forget_after(plan, _known_before(plan, runs) if state is None else state.step)
     start = None
     if state is None and plan.start > 0:
-        start = _states_at(runs, [plan.start] * len(runs), session, exclude=plan.identity)
+        start = _states_at(runs, [plan.start] * len(runs), session)
     _train(plan, runs, session, resume=state, start=start)
+
+
+def _known_before(plan: Plan, runs: Sequence[Run]) -> int:
+    """The last step that was measured before this plan: what continues was measured where it continues."""
+    return plan.start - 1 if runs[0].start == plan.start else plan.start
 
 
 def _as_planned(plan: Plan, place: int, run: Run) -> Run:
@@ -173,8 +180,7 @@ def _start(plan: Plan, runs: Sequence[Run], starts: Mapping[str, int], session: 
     if plan.start > 0:
         start = _states_at(runs, [starts[run.identity] for run in runs], session)
     session.lab.open_plan(plan, provenance(plan))
-    fresh = runs[0].start == plan.start
-    session.lab.forget_after(plan, plan.start - 1 if fresh else plan.start)
+    session.lab.forget_after(plan, _known_before(plan, runs))
     try:
         _train(plan, runs, session, start=start)
     except CompilationError as error:
@@ -238,7 +244,10 @@ def _train(
             watch=watch,
             checkpoint_seconds=session.checkpoint_seconds,
         )
-    except (GroklabError, torch.OutOfMemoryError):
+    except GroklabError:
+        raise
+    except torch.OutOfMemoryError:
+        watched.end_live("failed", f"{len(runs)} runs at once do not fit into the memory of {plan.device}")
         raise
     except Exception as error:
         watched.end_live("failed", f"{type(error).__name__}: {error}")
@@ -254,14 +263,9 @@ def _train(
     session.lab.close_plan(plan.identity)
 
 
-def _states_at(
-    runs: Sequence[Run], steps: Sequence[int], session: _Session, exclude: str | None = None
-) -> dict[str, Tensor]:
+def _states_at(runs: Sequence[Run], steps: Sequence[int], session: _Session) -> dict[str, Tensor]:
     """theta and moments [R, N] of runs at given steps: kept by the lab, or (for forks) their parents' states."""
-    states: list[dict[str, Tensor] | None] = []
-    for run, step in zip(runs, steps, strict=True):
-        found = last_state(run, session.lab, exclude)
-        states.append(found[1] if found is not None and found[0] == step else None)
+    states = [state_at(run, step, session.lab) for run, step in zip(runs, steps, strict=True)]
     missing = [place for place, state in enumerate(states) if state is None]
     if missing:
         for place, state in zip(missing, _parent_states([runs[p] for p in missing], session), strict=True):
@@ -272,7 +276,7 @@ def _states_at(
 
 
 def _parent_states(runs: Sequence[Run], session: _Session) -> list[dict[str, Tensor]]:
-    """The states that forks begin from: their parents trained to the fork, beside the lab."""
+    """The states that forks begin from: their parents', where the lab keeps them, or trained to the fork beside it."""
     parents = []
     for run in runs:
         if run.parent is None or run.fork_step is None:
@@ -280,7 +284,9 @@ def _parent_states(runs: Sequence[Run], session: _Session) -> list[dict[str, Ten
                 f"run {run.identity} has no checkpoint to continue from; delete it from the lab or fork anew"
             )
         parents.append(dataclasses.replace(run.parent, steps=run.fork_step, stop=None))
+    kept = [state_at(parent, parent.steps, session.lab) for parent in parents]
+    unknown = [parent for parent, state in zip(parents, kept, strict=True) if state is None]
     beside = MemoryLab()
-    train(parents, device=session.device, lab=beside, stop_requested=session.stop_requested)  # type: ignore[arg-type]
-    found = [last_state(parent, beside, None) for parent in parents]
-    return [state for _, state in (pair for pair in found if pair is not None)]
+    train(unknown, device=session.device, lab=beside, stop_requested=session.stop_requested)  # type: ignore[arg-type]
+    states = [state or state_at(parent, parent.steps, beside) for parent, state in zip(parents, kept, strict=True)]
+    return [state for state in states if state is not None]

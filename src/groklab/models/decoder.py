@@ -22,7 +22,7 @@ from groklab.blocks import (
     FeedForward,
     Linear,
 )
-from groklab.checks import choice, number, whole
+from groklab.checks import choice, number, settle, whole
 from groklab.errors import UsageError
 from groklab.models.vocabulary import SEQUENCE, Vocabulary
 
@@ -63,7 +63,7 @@ class DecoderConfig:
         )
         for name, table in tables:
             choice(name, getattr(self, name), tuple(table))
-        number("dropout", self.dropout, at_least=0.0, below=1.0)
+        settle(self, dropout=number("dropout", self.dropout, at_least=0.0, below=1.0))
 
 
 class DecoderBlock(nn.Module):

@@ -1,0 +1,180 @@
+"""Interrupted or killed at any moment, the same command goes on to the same curves and weights, bit for bit."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import groklab
+from groklab.fleet.optimizer import AdamW
+from groklab.fleet.planner import cpu_compiler
+from groklab.fleet.run import Run, Stop
+from groklab.lab.store import Lab
+from groklab.lab.training import train
+from groklab.lab.watching import Interrupted
+from groklab.models import DecoderConfig
+
+STEPS = 240
+# "The same command": it trains the same runs with the same lab, and says at which step it is.
+COMMAND = """
+import sys
+import torch
+torch.set_num_threads(1)
+import groklab.fleet.planner
+{setting}
+from groklab import AdamW, DecoderConfig, Init, Run, Stop
+from groklab.tasks import Modular
+from groklab.lab.store import Lab
+from groklab.lab.training import train
+
+class Progress:
+    def stepped(self, plan, step, live):
+        print(step, flush=True)
+
+    def __getattr__(self, name):
+        return lambda *arguments: None
+
+with Lab({url!r}) as lab:
+    train({runs!r}, device={device!r}, lab=lab, progress=Progress(), checkpoint_seconds=0.05)
+"""
+COMPILED = "groklab.fleet.planner.COMPILE_PAYS = 0.0"
+Kept = tuple[list[dict[str, bytes]], list[dict[str, bytes]], list[tuple[str, int, str]]]
+
+
+def runs() -> list[Run]:
+    """Two fleets: the members of the first leave one after the other, those of the second train in epochs."""
+    return [
+        Run(
+            task="x_plus_y mod 7",
+            model=DecoderConfig(layers=1 + place // 4, d_model=8, num_heads=2),
+            optimizer=AdamW(lr=0.01, warmup=10, decay_to=("zero", "init")[place % 2]),
+            batch_size=8,
+            batching="epochs" if place > 3 else "replacement",
+            evaluate_every=7,
+            steps=STEPS - 20 * place,
+            stop=Stop(accuracy=0.12, evaluations=4) if place % 3 == 1 else None,
+            seed=place,
+        )
+        for place in range(6)
+    ]
+
+
+def kept(lab: Lab, asked: Sequence[Run]) -> Kept:
+    """Curves, weights (with the optimizer's moments) and endings, bit for bit."""
+    identities = [run.identity for run in asked]
+    curves, records = lab.curves(identities), lab.records(identities)
+    weights = []
+    for identity in identities:
+        plan = lab.plan_of(identity)
+        assert plan is not None
+        place, state = plan.members.index(identity), lab.checkpoint(plan.identity)
+        assert state is not None
+        weights.append({name: tensor[place].numpy().tobytes() for name, tensor in state.tensors.items()})
+    bits = [{name: column.tobytes() for name, column in curves[identity].items()} for identity in identities]
+    return bits, weights, [(records[i].status, records[i].step, records[i].reason) for i in identities]
+
+
+@pytest.fixture
+def undisturbed(tmp_path: Path) -> Callable[[str], Kept]:
+    def trained(device: str) -> Kept:
+        with Lab(f"sqlite:///{tmp_path / 'undisturbed.db'}") as lab:
+            train(runs(), device=device, lab=lab)
+            return kept(lab, runs())
+
+    return trained
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_interrupted_at_ten_random_moments(device: str, undisturbed: Callable[[str], Kept], tmp_path: Path) -> None:
+    url, chance, interrupted = f"sqlite:///{tmp_path / 'lab.db'}", random.Random(device), 0
+    for _ in range(10):
+        left = iter(range(chance.randrange(60 if device == "cpu" else 10)))
+        with Lab(url) as lab, contextlib.suppress(Interrupted):
+            train(runs(), device=device, lab=lab, stop_requested=lambda left=left: next(left, None) is None)  # type: ignore[misc]
+            continue
+        interrupted += 1
+    assert interrupted == 10
+    with Lab(url) as lab:
+        train(runs(), device=device, lab=lab)
+        assert kept(lab, runs()) == undisturbed(device)
+
+
+class Command:
+    """The command in a process of its own; every line that it prints is a step."""
+
+    def __init__(self, url: str, device: str, setting: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(Path(groklab.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+        text = COMMAND.format(url=url, device=device, runs=runs(), setting=setting)
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", text], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def steps(self) -> Iterator[int]:
+        assert self._process.stdout is not None
+        yield from map(int, self._process.stdout)
+
+    def kill(self) -> int:
+        self._process.send_signal(signal.SIGKILL)
+        self._process.communicate()
+        return self._process.returncode
+
+    def finish(self) -> None:
+        _, errors = self._process.communicate()
+        assert self._process.returncode == 0, errors
+
+
+def killed_and_gone_on_with(kills: int, url: str, device: str, setting: str = "") -> list[int]:
+    """Kill the command that many times, then let it end; the steps at which it was killed."""
+    chance, died = random.Random(f"{kills} {device} {setting}"), []
+    while len(died) < kills:
+        command, wait, at = Command(url, device, setting), chance.randrange(2 * STEPS // kills), -1
+        for seen, step in enumerate(command.steps()):
+            at = step
+            if seen >= wait:
+                break
+        time.sleep(chance.uniform(0.0, 0.01))
+        assert command.kill() == -signal.SIGKILL, "it was over too soon"
+        died.append(at)
+    command = Command(url, device, setting)
+    list(command.steps())
+    command.finish()
+    return died
+
+
+def check_killed(
+    kills: int, device: str, undisturbed: Callable[[str], Kept], tmp_path: Path, setting: str = ""
+) -> None:
+    url = f"sqlite:///{tmp_path / 'killed.db'}"
+    died = killed_and_gone_on_with(kills, url, device, setting)
+    assert len(set(died)) > 1, died
+    with Lab(url) as lab:
+        assert kept(lab, runs()) == undisturbed(device)
+        assert lab.open_plans() == []
+
+
+def test_killed_at_three_random_moments(undisturbed: Callable[[str], Kept], tmp_path: Path) -> None:
+    check_killed(3, "cpu", undisturbed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_killed_at_ten_random_moments(device: str, undisturbed: Callable[[str], Kept], tmp_path: Path) -> None:
+    check_killed(10, device, undisturbed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(cpu_compiler() is None, reason="needs a C++ compiler")
+def test_killed_while_compiled_code_trains(
+    undisturbed: Callable[[str], Kept], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("groklab.fleet.planner.COMPILE_PAYS", 0.0)
+    check_killed(3, "cpu", undisturbed, tmp_path, COMPILED)

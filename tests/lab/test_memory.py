@@ -1,0 +1,60 @@
+"""What a lab in memory does not do; what it does, every lab does (tests/contracts/test_labs.py)."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from groklab.fleet.checkpoint import FleetState
+from groklab.fleet.planner import plan_fleets
+from groklab.fleet.run import Run
+from groklab.lab.memory import MemoryLab
+from groklab.lab.training import train
+from groklab.models import DecoderConfig
+
+RUN = Run(
+    task="x_plus_y mod 5",
+    model=DecoderConfig(layers=1, d_model=4, num_heads=1),
+    batch_size=4,
+    steps=2,
+    evaluate_every=1,
+)
+
+
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (first,), (second,) = (train([RUN], device="cpu") for _ in range(2))
+    assert list(tmp_path.iterdir()) == []
+    assert first.curve is not second.curve and first.curve["val_loss"].tolist() == second.curve["val_loss"].tolist()
+
+
+def test_no_plan_is_ever_found_open() -> None:
+    """It lives as long as one call: a plan that was interrupted in it is nobody's to go on with."""
+    lab = MemoryLab()
+    (plan,) = plan_fleets([RUN], "cpu")
+    lab.open_plan(plan, {})
+    assert lab.open_plans() == []
+    lab.close_plan(plan.identity)
+    assert lab.plan_of(RUN.identity) == plan
+
+
+def test_each_kind_of_number_keeps_its_type() -> None:
+    lab = MemoryLab()
+    lab.add_runs([(RUN, 12, 13)])
+    (plan,) = plan_fleets([RUN], "cpu")
+    sink = lab.sink(plan)
+    for step in (2, 0, 1):
+        sink.evaluated(step, [0], {"val_loss": np.array([np.nan]), "val_correct": np.array([3])})
+    curve = lab.curves([RUN.identity])[RUN.identity]
+    assert curve["step"].tolist() == [0, 1, 2] and curve["step"].dtype == np.int64
+    assert curve["val_correct"].dtype == np.int64 and np.isnan(curve["val_loss"]).all()
+
+
+def test_states_are_kept_by_plan() -> None:
+    lab = MemoryLab()
+    (plan,), (other,) = plan_fleets([RUN], "cpu"), plan_fleets([RUN], "cpu", start=[1])
+    lab.sink(plan).checkpoint(FleetState(plan.identity, 2, {"theta": torch.zeros(1, 3)}))
+    assert lab.checkpoint(other.identity) is None
+    kept = lab.checkpoint(plan.identity)
+    assert kept is not None and kept.step == 2
