@@ -132,7 +132,7 @@ class Command:
 
 def killed_and_gone_on_with(kills: int, url: str, device: str, setting: str = "") -> list[int]:
     """Kill the command that many times, then let it end; the steps at which it was killed."""
-    chance, died = random.Random(f"{kills} {device} {setting}"), []
+    chance, died = random.Random(f"{kills} {device} {setting}"), list[int]()
     while len(died) < kills:
         command, wait, at = Command(url, device, setting), chance.randrange(2 * STEPS // kills), -1
         for seen, step in enumerate(command.steps()):

@@ -64,7 +64,7 @@ def by_torch(configured: Any, start: Tensor, sequence: list[Tensor]) -> Tensor:
         optimizer.param_groups[0]["lr"] = rate
         if to_init:
             with torch.no_grad():
-                weights += rate * configured.weight_decay * (start - weights)
+                weights.add_(start - weights, alpha=rate * configured.weight_decay)
         optimizer.step()
     return weights.detach()
 

@@ -26,7 +26,7 @@ def test_a_member_of_a_fleet_draws_what_it_draws_alone(batching: Batching, step:
         alone = batches.places(randomness.key(own), torch.tensor(size), step, size if batching == "epochs" else 23)
         assert together[place].tolist() == alone.tolist()
         if batching != "full":
-            assert 0 <= int(alone.min()) and int(alone.max()) < size
+            assert int(alone.min()) >= 0 and int(alone.max()) < size
 
 
 def test_replacement_draws_all_examples_alike() -> None:

@@ -164,7 +164,7 @@ def test_prefixes_are_shared_where_that_is_exact(run: Run, path: str) -> None:
 
 @pytest.mark.parametrize("device", ["gpu", "", "cuda:0", 1.5, None, True, ["cpu"]])
 def test_an_unknown_device_is_told(device: Any) -> None:
-    with pytest.raises(UsageError, match="unknown device .*; known: auto, cpu, cuda"):
+    with pytest.raises(UsageError, match=r"unknown device .*; known: auto, cpu, cuda"):
         choose_device(device)
     with pytest.raises(UsageError, match="unknown device"):
         plan_fleets([Run()], device)

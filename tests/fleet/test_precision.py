@@ -1,5 +1,6 @@
 """What each precision means: which operations use which dtype, and what is never lowered."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_the_mode_of_matmuls_is_put_back(before: str) -> None:
     try:
         with matmul_mode("float32"):
             assert torch.get_float32_matmul_precision() == "highest"
-        with pytest.raises(KeyError), matmul_mode("tf32"):
+        with contextlib.suppress(KeyError), matmul_mode("tf32"):
             assert torch.get_float32_matmul_precision() == "high"
             raise KeyError
         assert torch.get_float32_matmul_precision() == before

@@ -55,7 +55,7 @@ def planned(runs: list[Run], device: str = "cpu", **options: Any) -> Plan:
 
 
 def until(step: int) -> Callable[[int, int], bool]:
-    return lambda reached, live: reached >= step
+    return lambda reached, _: reached >= step
 
 
 def same(one: Any, other: Any) -> bool:

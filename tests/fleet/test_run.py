@@ -41,19 +41,33 @@ DEFINING: dict[str, list[Any]] = {
 }
 REQUEST: dict[str, list[Any]] = {"steps": [7500, 0, 10**9], "stop": [None, Stop(), Stop(accuracy=1.0, evaluations=1)]}
 
+SHARED = {"lr": 0.2, "weight_decay": 0.1, "warmup": 0, "clip": 2.0}
 # For each record inside a run, another value for each of its fields.
 OTHER: dict[Any, dict[str, Any]] = {
-    AdamW(): dict(lr=0.1, betas=(0.8, 0.98), eps=1e-7, weight_decay=0.1, decay_to="init", warmup=0, clip=2.0),
-    Adam(): dict(lr=0.1, betas=(0.9, 0.99), eps=1e-7, weight_decay=0.1, warmup=0, clip=2.0),
-    SGD(): dict(lr=0.2, momentum=0.0, weight_decay=0.1, warmup=0, clip=2.0),
-    DecoderConfig(): dict(
-        **dict(layers=1, d_model=64, num_heads=2, d_ff=9, activation="relu", norm="rms_norm", norm_place="pre"),
-        **dict(positions="sinusoidal", max_positions=6, outputs="tokens", dropout=0.1),
-    ),
-    Init(name="uniform", scale=1.0): dict(
-        name="normal", scale=2.0, reach="all", gains=(("ffn", 2.0),), zero_biases=True
-    ),
-    Seeds(split=0, init=0, batch=0): dict(split=1, init=1, batch=1),
+    AdamW(): {**SHARED, "betas": (0.8, 0.98), "eps": 1e-7, "decay_to": "init"},
+    Adam(): {**SHARED, "betas": (0.9, 0.99), "eps": 1e-7},
+    SGD(): {**SHARED, "momentum": 0.0},
+    DecoderConfig(): {
+        "layers": 1,
+        "d_model": 64,
+        "num_heads": 2,
+        "d_ff": 9,
+        "activation": "relu",
+        "dropout": 0.1,
+        "norm": "rms_norm",
+        "norm_place": "pre",
+        "positions": "sinusoidal",
+        "max_positions": 6,
+        "outputs": "tokens",
+    },
+    Init(name="uniform", scale=1.0): {
+        "name": "normal",
+        "scale": 2.0,
+        "reach": "all",
+        "gains": (("ffn", 2.0),),
+        "zero_biases": True,
+    },
+    Seeds(split=0, init=0, batch=0): {"split": 1, "init": 1, "batch": 1},
 }
 FIELD = {AdamW: "optimizer", Adam: "optimizer", SGD: "optimizer", DecoderConfig: "model", Init: "init", Seeds: "seed"}
 
@@ -109,14 +123,14 @@ def test_one_seed_is_three() -> None:
 @pytest.mark.parametrize(
     ("whole", "decimal"),
     [
-        (dict(label_noise=0), dict(label_noise=0.0)),
-        (dict(optimizer=AdamW(lr=1, weight_decay=0)), dict(optimizer=AdamW(lr=1.0, weight_decay=0.0))),
-        (dict(optimizer=Adam(betas=(0, 0.5), clip=2)), dict(optimizer=Adam(betas=(0.0, 0.5), clip=2.0))),
-        (dict(optimizer=SGD(momentum=0)), dict(optimizer=SGD(momentum=0.0))),
-        (dict(model=DecoderConfig(dropout=0)), dict(model=DecoderConfig(dropout=0.0))),
-        (dict(init="uniform(1)"), dict(init=Init(name="uniform", scale=1.0))),
-        (dict(init=Init(name="normal", scale=1)), dict(init=Init(name="normal", scale=1.0))),
-        (dict(init=Init(gains=(("ffn", 2),))), dict(init=Init(gains=(("ffn", 2.0),)))),
+        ({"label_noise": 0}, {"label_noise": 0.0}),
+        ({"optimizer": AdamW(lr=1, weight_decay=0)}, {"optimizer": AdamW(lr=1.0, weight_decay=0.0)}),
+        ({"optimizer": Adam(betas=(0, 0.5), clip=2)}, {"optimizer": Adam(betas=(0.0, 0.5), clip=2.0)}),
+        ({"optimizer": SGD(momentum=0)}, {"optimizer": SGD(momentum=0.0)}),
+        ({"model": DecoderConfig(dropout=0)}, {"model": DecoderConfig(dropout=0.0)}),
+        ({"init": "uniform(1)"}, {"init": Init(name="uniform", scale=1.0)}),
+        ({"init": Init(name="normal", scale=1)}, {"init": Init(name="normal", scale=1.0)}),
+        ({"init": Init(gains=(("ffn", 2),))}, {"init": Init(gains=(("ffn", 2.0),))}),
     ],
 )
 def test_a_whole_number_for_a_decimal_is_the_same_run(whole: dict[str, Any], decimal: dict[str, Any]) -> None:
@@ -211,12 +225,16 @@ def bad() -> list[tuple[str, Callable[[Any], object], Any]]:
     def add(name: str, make: Callable[[Any], object], values: list[Any]) -> None:
         cases.extend((name, make, value) for value in values)
 
-    for name, wrong in {"data_fraction": [0, 1, 0.0, 1.0, -0.5, 2], "label_noise": [-0.1, 1.1]}.items():
-        add(name, lambda value, name=name: Run(**{name: value}), NOT_NUMBERS + wrong)  # type: ignore[misc]
-    for name, wrong in {"steps": [10**10], "evaluate_every": [0], "batch_size": [0, 2**25, "half"]}.items():
-        add(name, lambda value, name=name: Run(**{name: value}), NOT_WHOLE + wrong)  # type: ignore[misc]
-    for name in ("loss", "precision", "batching"):
-        add(name, lambda value, name=name: Run(**{name: value}), NO_NAMES)  # type: ignore[misc]
+    fields: dict[str, list[Any]] = {
+        "data_fraction": [*NOT_NUMBERS, 0, 1, 0.0, 1.0, -0.5, 2],
+        "label_noise": [*NOT_NUMBERS, -0.1, 1.1],
+        "steps": [*NOT_WHOLE, 10**10],
+        "evaluate_every": [*NOT_WHOLE, 0],
+        "batch_size": [*NOT_WHOLE, 0, 2**25, "half"],
+        **dict.fromkeys(("loss", "precision", "batching"), NO_NAMES),
+    }
+    for name, wrong in fields.items():
+        add(name, lambda value, name=name: Run(**{name: value}), wrong)  # type: ignore[misc]
     add("task", lambda value: Run(task=value), [*NO_NAMES, "x_plus_y mod 0", "x_div_y mod 8", "x_plus_y of 5"])
     add("init", lambda value: Run(init=value), [*NO_NAMES, "uniform", "uniform(nan)", "uniform(-1)", "xavier(2)"])
     add("seed", lambda value: Run(seed=value), NOT_WHOLE)

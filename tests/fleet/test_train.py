@@ -169,9 +169,9 @@ def test_the_parameter_norm_is_that_of_all_parameters(tiny: Tiny, record: Record
 
 
 def test_a_user_measures_what_they_like(tiny: Tiny, record: Record) -> None:
-    margin = ExampleMeasure("margin", lambda logits, answers: logits.max(dim=-1).values - logits.mean(dim=-1))
-    even = ExampleMeasure("even", lambda logits, answers: answers % 2 == 0, splits=("val",), counts=True)
-    largest = MemberMeasure("largest", lambda theta, gradient_norm: theta.abs().amax(dim=1))
+    margin = ExampleMeasure("margin", lambda logits, _: logits.max(dim=-1).values - logits.mean(dim=-1))
+    even = ExampleMeasure("even", lambda _, answers: answers % 2 == 0, splits=("val",), counts=True)
+    largest = MemberMeasure("largest", lambda theta, _: theta.abs().amax(dim=1))
     runs = [tiny(seed=seed, data_fraction=0.5) for seed in range(2)]
     fleet = record(planned(*runs), runs, measures=(margin, even, largest))
     for member, run in enumerate(runs):
@@ -195,9 +195,12 @@ def test_a_stop_rule_ends_a_run_once_it_held(tiny: Tiny, record: Record) -> None
     for member, run in enumerate(stopping):
         expected, curve = whole.curve(member), fleet.curve(member)
         rule, (status, end, reason) = run.stop, fleet.endings[member]
-        first = rule and held_crossing(expected["step"], expected["val_correct"], 25, rule.accuracy, rule.evaluations)
-        assert (status, end) == ("done", 40 if rule is None or first is None else first + rule.evaluations - 1)
-        assert ("held" in reason) == (end < 40)
+        due = 40
+        if rule is not None:
+            correct = expected["val_correct"]
+            first = held_crossing(expected["step"], correct, 25, rule.accuracy, rule.evaluations)
+            due = 40 if first is None else first + rule.evaluations - 1
+        assert (status, end, "held" in reason) == ("done", due, due < 40)
         ends.add(end)
         kept = expected["step"] <= end
         for name in expected:
@@ -286,7 +289,7 @@ def test_the_outcome_says_what_was_done(tiny: Tiny, record: Record) -> None:
 def test_the_plan_sets_threads_and_puts_them_back(tiny: Tiny, record: Record) -> None:
     run, before, inside = tiny(steps=1), torch.get_num_threads(), []
 
-    def watch(step: int, live: int) -> bool:
+    def watch(*_: int) -> bool:
         inside.append(torch.get_num_threads())
         return False
 

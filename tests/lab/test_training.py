@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +172,7 @@ def test_a_run_stopped_by_its_rule_continues_without_it(store: Lab) -> None:
     assert watched(ruled, store).member_steps == 0
 
 
-def test_of_two_requests_for_one_run_the_further_one_counts(store: Lab) -> None:
+def test_of_two_requests_for_one_run_the_further_one_counts() -> None:
     rule = Stop(accuracy=0.01, evaluations=1)
     for requests in ([tiny(steps=6), tiny(), tiny(steps=3)], [tiny(seed=1, stop=rule), tiny(seed=1)]):
         for order in (requests, requests[::-1]):
@@ -328,7 +328,7 @@ def test_a_failure_ends_every_member_with_its_reason(store: Lab) -> None:
     """And what failed is tried again, since the cause may be gone."""
     runs, calls = [tiny(seed=seed) for seed in range(2)], []
 
-    def breaks(theta: torch.Tensor, gradient_norm: torch.Tensor) -> torch.Tensor:
+    def breaks(_: torch.Tensor, gradient_norm: torch.Tensor) -> torch.Tensor:
         calls.append(1)
         if len(calls) == 3:
             raise ZeroDivisionError("nothing to divide by")
@@ -349,8 +349,8 @@ def test_a_failure_ends_every_member_with_its_reason(store: Lab) -> None:
 
 def test_a_users_measures_are_kept(store: Lab) -> None:
     measures = (
-        ExampleMeasure("margin", lambda logits, answers: logits.max(dim=-1).values - logits.mean(dim=-1)),
-        MemberMeasure("largest", lambda theta, gradient_norm: theta.abs().amax(dim=1)),
+        ExampleMeasure("margin", lambda logits, _: logits.max(dim=-1).values - logits.mean(dim=-1)),
+        MemberMeasure("largest", lambda theta, _: theta.abs().amax(dim=1)),
     )
     run = tiny()
     (kept,) = train([run], device="cpu", lab=store, measures=measures)
@@ -368,7 +368,7 @@ class Memory:
     def train_fleet(self, plan: Plan, runs: Sequence[Run], sink: Any, **options: Any) -> Outcome:
         self.tried.append(len(runs))
         if len(runs) > self.fits:
-            really_train(plan, runs, sink, **{**options, "watch": lambda step, live: step > plan.start + 3})
+            really_train(plan, runs, sink, **{**options, "watch": lambda step, _: step > plan.start + 3})
             raise torch.OutOfMemoryError("CUDA out of memory")
         return really_train(plan, runs, sink, **options)
 

@@ -141,7 +141,7 @@ class CapturedDriver:
         self.compile_seconds = 0.0
         self._plan, self._step, self._rows, self._measures = plan, step, rows, measures
         self._number = torch.zeros((), dtype=torch.int64, device="cuda")
-        compiled: Callable[..., Any] = torch.compile if plan.compiled else lambda function: function
+        compiled: Callable[..., Any] = _repeatable if plan.compiled else lambda function: function
         self._batch, self._schedule, self._apply = compiled(step.batch), compiled(step.schedule), compiled(step.apply)
         self._losses, self._sums = compiled(step.losses), compiled(step.sums)
         self._graphs: dict[tuple[str, int], tuple[torch.cuda.CUDAGraph, Any]] = {}
@@ -209,6 +209,14 @@ class CapturedDriver:
             self._graphs[what, active] = graph, result
             self.compile_seconds += time.perf_counter() - began
         return self._graphs[what, active]
+
+
+def _repeatable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled so that no reduction is chosen by a benchmark: another process makes the same choice."""
+    from torch._inductor import config
+
+    known = "deterministic" in config.get_config_copy()
+    return torch.compile(function, options={"deterministic": True} if known else None)
 
 
 def parts(active: int, chunk: int) -> list[slice]:

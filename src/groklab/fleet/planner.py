@@ -153,7 +153,7 @@ def _compiles(runs: Sequence[Run], start: int, device: Device) -> bool:
     """Always on a GPU; on a CPU where there is a compiler and the work is long enough to pay for it."""
     if device == "cuda":
         return True
-    if isinstance(runs[0].model, Lifted) or len(runs) < 2 or not cpu_compiler():
+    if isinstance(runs[0].model, Lifted) or not cpu_compiler():
         return False
     with torch.device("meta"):
         weights = Layout.of(build(runs[0].model, vocabulary_of(runs[0]))).parameters

@@ -12,6 +12,7 @@ from groklab.studies.changes import vary
 
 if TYPE_CHECKING:
     from groklab.fleet.run import Run
+    from groklab.lab import Lab, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,12 @@ class Study:
     def runs(self) -> tuple[Run, ...]:
         """Every run once, in the order of the arms."""
         return tuple({run.identity: run for arm in self.arms for run in arm.runs}.values())
+
+    def run(self, lab: Lab | None = None, *, device: str = "auto") -> list[Result]:
+        """Train what the lab does not hold yet, and return what came of every run."""
+        from groklab.lab.training import train
+
+        return train(self.runs, lab=lab, device=device)
 
     @property
     def tasks(self) -> tuple[str, ...]:
