@@ -22,13 +22,16 @@ SETTINGS = {
     "batch_size": 8,
     "steps": 20,
     "evaluate_every": 10,
+    "precision": "float32",  # which a quick study would choose by the processor
 }
 
 
-def options(seeds: int = 1, **changes: int) -> list[str]:
+def options(seeds: int = 1, **changes: int | str) -> list[str]:
     """The options that make the initialization study tiny."""
     settings = {**SETTINGS, **changes}
-    return ["--quick", f"--seeds={seeds}", *(f"--set={name}={value}" for name, value in settings.items())]
+    precision = settings.pop("precision")
+    sets = (f"--set={name}={value}" for name, value in settings.items())
+    return ["--quick", f"--seeds={seeds}", f"--precision={precision}", *sets]
 
 
 @pytest.fixture(scope="session")

@@ -74,6 +74,22 @@ def test_no_number_is_the_default_of_one_name_in_two_files() -> None:
     assert not twice
 
 
+def test_a_number_that_has_a_name_is_not_written_out() -> None:
+    """`seconds: float = 60.0`, where SECONDS is known."""
+    named = {
+        (target.id.strip("_"), ast.unparse(node.value))
+        for path in MODULES
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert "CHECKPOINT_SECONDS" in dict(named)
+    for path in MODULES:
+        for name, text in said_in(path):
+            assert (name.upper(), text) not in named, f"{path}: {name} = {text}"
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_nobody_spells_a_default_out(path: Path) -> None:
     """`AdamW(lr=1e-3)` says again what `AdamW()` says."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -44,7 +44,6 @@ class Progress:
 with Lab({url!r}) as lab:
     train({runs!r}, device={device!r}, lab=lab, progress=Progress(), checkpoint_seconds=0.05)
 """
-COMPILED = "groklab.fleet.planner.COMPILE_PAYS = 0.0"
 Kept = tuple[list[dict[str, bytes]], list[dict[str, bytes]], list[tuple[str, int, str]]]
 
 
@@ -81,18 +80,8 @@ def kept(lab: Lab, asked: Sequence[Run]) -> Kept:
     return bits, weights, [(records[i].status, records[i].step, records[i].reason) for i in identities]
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path) -> Callable[[str], Kept]:
-    def trained(device: str) -> Kept:
-        with Lab(f"sqlite:///{tmp_path / 'undisturbed.db'}") as lab:
-            train(runs(), device=device, lab=lab)
-            return kept(lab, runs())
-
-    return trained
-
-
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_interrupted_at_ten_random_moments(device: str, undisturbed: Callable[[str], Kept], tmp_path: Path) -> None:
+def test_interrupted_at_ten_random_moments(device: str, tmp_path: Path) -> None:
     url, chance, interrupted = f"sqlite:///{tmp_path / 'lab.db'}", random.Random(device), 0
     for _ in range(10):
         left = iter(range(chance.randrange(60 if device == "cpu" else 10)))
@@ -101,9 +90,10 @@ def test_interrupted_at_ten_random_moments(device: str, undisturbed: Callable[[s
             continue
         interrupted += 1
     assert interrupted == 10
-    with Lab(url) as lab:
-        train(runs(), device=device, lab=lab)
-        assert kept(lab, runs()) == undisturbed(device)
+    with Lab(url) as lab, Lab(f"sqlite:///{tmp_path / 'undisturbed.db'}") as other:
+        for each in (lab, other):
+            train(runs(), device=device, lab=each)
+        assert kept(lab, runs()) == kept(other, runs())
 
 
 class Command:
@@ -120,61 +110,52 @@ class Command:
         assert self._process.stdout is not None
         yield from map(int, self._process.stdout)
 
-    def kill(self) -> int:
+    def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)
-        self._process.communicate()
-        return self._process.returncode
+        _, errors = self._process.communicate()
+        assert self._process.returncode == -signal.SIGKILL, f"it was over too soon: {errors}"
 
     def finish(self) -> None:
+        list(self.steps())
         _, errors = self._process.communicate()
         assert self._process.returncode == 0, errors
 
 
-def killed_and_gone_on_with(kills: int, url: str, device: str, setting: str = "") -> list[int]:
-    """Kill the command that many times, then let it end; the steps at which it was killed."""
-    chance, died = random.Random(f"{kills} {device} {setting}"), list[int]()
-    while len(died) < kills:
-        command, wait, at = Command(url, device, setting), chance.randrange(2 * STEPS // kills), -1
+def check_killed(kills: int, device: str, folder: Path, setting: str = "") -> None:
+    """Kill the command that many times and let it end; elsewhere let it end at once."""
+    killed, whole = (f"sqlite:///{folder / name}.db" for name in ("killed", "whole"))
+    chance, told = random.Random(f"{kills} {device}"), 2 * STEPS // kills if device == "cpu" else 8
+    died = []
+    for _ in range(kills):
+        command, wait, at = Command(killed, device, setting), chance.randrange(told), -1
         for seen, step in enumerate(command.steps()):
             at = step
             if seen >= wait:
                 break
         time.sleep(chance.uniform(0.0, 0.01))
-        assert command.kill() == -signal.SIGKILL, "it was over too soon"
+        command.kill()
         died.append(at)
-    command = Command(url, device, setting)
-    list(command.steps())
-    command.finish()
-    return died
-
-
-def check_killed(
-    kills: int, device: str, undisturbed: Callable[[str], Kept], tmp_path: Path, setting: str = ""
-) -> None:
-    url = f"sqlite:///{tmp_path / 'killed.db'}"
-    died = killed_and_gone_on_with(kills, url, device, setting)
     assert len(set(died)) > 1, died
-    with Lab(url) as lab:
-        assert kept(lab, runs()) == undisturbed(device)
+    for url in (killed, whole):
+        Command(url, device, setting).finish()
+    with Lab(killed) as lab, Lab(whole) as other:
+        assert kept(lab, runs()) == kept(other, runs())
         assert lab.open_plans() == []
 
 
-def test_killed_at_three_random_moments(undisturbed: Callable[[str], Kept], tmp_path: Path) -> None:
-    check_killed(3, "cpu", undisturbed, tmp_path)
+def test_killed_at_three_random_moments(tmp_path: Path) -> None:
+    check_killed(3, "cpu", tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_killed_at_ten_random_moments(device: str, undisturbed: Callable[[str], Kept], tmp_path: Path) -> None:
-    check_killed(10, device, undisturbed, tmp_path)
+def test_killed_at_ten_random_moments(device: str, tmp_path: Path) -> None:
+    check_killed(10, device, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(cpu_compiler() is None, reason="needs a C++ compiler")
-def test_killed_while_compiled_code_trains(
-    undisturbed: Callable[[str], Kept], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("groklab.fleet.planner.COMPILE_PAYS", 0.0)
-    check_killed(3, "cpu", undisturbed, tmp_path, COMPILED)
+def test_killed_while_compiled_code_trains(tmp_path: Path) -> None:
+    check_killed(3, "cpu", tmp_path, "groklab.fleet.planner.COMPILE_PAYS = 0.0")

@@ -236,6 +236,18 @@ def test_a_killed_continuation_is_gone_on_with(checkpoint_seconds: float, store:
     assert bits(results) == bits(train(whole, device="cpu"))
 
 
+def test_what_was_reported_beyond_the_state_that_training_goes_on_from_is_forgotten(store: Lab) -> None:
+    """Killed, gone on with and interrupted earlier than it was killed: nothing of the first time is left."""
+    runs = [tiny(seed=0), tiny(seed=1, steps=3)]
+    with pytest.raises(Killed):
+        watched(runs, store, Watcher(die_at=8))
+    with pytest.raises(Interrupted):
+        watched(runs, store, Watcher(stop_at=2))
+    records = store.records(run.identity for run in runs)
+    assert {(record.status, record.step) for record in records.values()} == {("stopped", 2)}
+    assert [curve["step"].tolist() for curve in store.curves(records).values()] == [[0]] * 2
+
+
 # Forks
 
 
