@@ -58,16 +58,16 @@ class ChunkedDriver:
 
     def advance(self, active: int, step: int, until: int, watch: Watch) -> int:
         if self._cold and step < until:
-            self._compile(active, step)
+            self._compile(step)
         while step < until and not watch(step):
             self._update(active, step, measured=step + 1 == until)
             step += 1
         return step
 
-    def _compile(self, active: int, step: int) -> None:
-        """Make one update on a copy of the first chunk, so that compilation is over and timed before training."""
+    def _compile(self, step: int) -> None:
+        """Make one update on a copy of the plan's first chunk: compilation is then over, timed, and always the same."""
         began = time.perf_counter()
-        part = parts(active, self._plan.chunk)[0]
+        part = parts(len(self._plan.members), self._plan.chunk)[0]
         rows = {name: tensor[part].clone() for name, tensor in self._rows.items()}
         number = torch.tensor(step)
         try:
