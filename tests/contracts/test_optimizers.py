@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from groklab.fleet.optimizer import OPTIMIZERS, SGD, Adam, AdamW, Optimizer, columns, moment_names, schedule
-from groklab.fleet.update import Traits, update
+from groklab.fleet.update import Traits, clipped, update
 
 WIDTH, STEPS = 11, 15
 shared = {
@@ -39,11 +39,12 @@ def gradients(members: int, seed: int) -> list[Tensor]:
 
 def as_a_fleet(optimizers: list[Optimizer], start: Tensor, sequence: list[Tensor]) -> Tensor:
     settings = columns(optimizers, torch.float64, "cpu")
-    theta = start.clone()
+    theta, traits = start.clone(), Traits.of(settings)
     moments = tuple(torch.zeros_like(theta) for _ in moment_names(optimizers[0]))
     for step, gradient in enumerate(sequence):
         now = schedule(settings, torch.tensor(step), torch.float64)
-        update(Traits.of(settings), settings, now, theta, gradient.clone(), moments, start)
+        limited = clipped(traits, settings, gradient.clone())
+        update(traits, settings, now, theta, limited, moments, start)
     return theta
 
 

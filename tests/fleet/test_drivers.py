@@ -1,6 +1,8 @@
 """How steps are driven changes at most a rounding: chunks, the size of an evaluation, graphs."""
 
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,27 @@ from groklab.fleet.optimizer import AdamW
 from groklab.fleet.planner import plan_fleets
 from groklab.fleet.run import Run, Stop
 
+COMPILED_TWICE = """
+import torch
+from groklab.fleet.planner import plan_fleets
+from groklab.fleet.run import Run
+from groklab.fleet.train import train_fleet
+from groklab.models import DecoderConfig
+
+class Deaf:
+    def __getattr__(self, name):
+        return lambda *arguments: None
+
+compiled = torch.compile
+torch.compile = lambda function, **_: compiled(function, backend="eager")
+torch._dynamo.config.recompile_limit = 1
+torch._dynamo.config.fail_on_recompile_limit_hit = True
+for d_model in (4, 8):
+    model = DecoderConfig(layers=1, d_model=d_model)
+    runs = [Run(task="x_plus_y mod 7", model=model, batch_size=8, steps=2, seed=seed) for seed in range(2)]
+    (plan,) = plan_fleets(runs, "cpu", compiled=True)
+    assert train_fleet(plan, runs, Deaf()).compile_seconds > 0.0
+"""
 Record = Callable[..., Any]
 Tiny = Callable[..., Run]
 
@@ -52,6 +75,15 @@ def test_a_plan_with_other_sizes_gives_the_same_curves(
     runs = the_runs(tiny)
     (plan,) = plan_fleets(runs, "cpu", path=path)  # type: ignore[arg-type]
     assert_close(record(plan, runs), record(dataclasses.replace(plan, **changes), runs))
+
+
+def test_every_fleet_of_a_process_is_compiled_anew() -> None:
+    """What other fleets compiled would change the shapes that this one's code is for, and in the end forbid it.
+
+    In a process of its own: the wrappers that check shapes in tests are compiled again and again, too.
+    """
+    told = subprocess.run([sys.executable, "-c", COMPILED_TWICE], capture_output=True, text=True, timeout=240)
+    assert told.returncode == 0, told.stderr
 
 
 @pytest.mark.gpu

@@ -40,6 +40,8 @@ class Driver(Protocol):
 
 
 def make_driver(plan: Plan, step: Step, rows: Rows, measures: tuple[Measure, ...]) -> Driver:
+    if plan.compiled:  # else what other fleets compiled makes this one's shapes dynamic, and the ninth stays uncompiled
+        torch._dynamo.reset()
     if plan.device == "cuda":
         return CapturedDriver(plan, step, rows, measures)
     return ChunkedDriver(plan, step, rows, measures)
@@ -90,7 +92,7 @@ class ChunkedDriver:
         losses, gradient = self._trained.gradient(rows["theta"], batch)
         if measured:
             rows["gradient_norm"].copy_(row_norms(gradient))
-        self._trained.apply(rows, number, now, losses, gradient)
+        self._trained.apply(rows, number, now, losses, self._step.clipped(rows, gradient))
 
     def prepare_gradient_norm(self, active: int, step: int) -> None:
         prepare_gradient_norm(self._step, head(self._rows, active), step)
@@ -119,7 +121,7 @@ class CompiledStep:
         leaf = theta.detach().requires_grad_()
         if leaf.shape[0] > 1:  # one row is a case of its own to the compiler
             for tensor in (leaf, batch.tokens, batch.answers):
-                torch._dynamo.mark_dynamic(tensor, 0)
+                torch._dynamo.maybe_mark_dynamic(tensor, 0)
         losses = self._losses(leaf, batch)
         (gradient,) = torch.autograd.grad(losses.sum(), leaf)
         return losses.detach(), gradient
@@ -178,7 +180,7 @@ class CapturedDriver:
         leaf = rows["theta"].detach().requires_grad_()
         losses = self._losses(leaf, batch)
         (gradient,) = torch.autograd.grad(losses.sum(), leaf)
-        self._apply(rows, self._number, now, losses.detach(), gradient)
+        self._apply(rows, self._number, now, losses.detach(), self._step.clipped(rows, gradient))
         self._number.add_(1)
         return gradient
 

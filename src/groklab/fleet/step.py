@@ -13,7 +13,7 @@ from groklab.fleet.measures import Measure, example_sums
 from groklab.fleet.optimizer import Columns, schedule
 from groklab.fleet.rows import Rows, moments_of, settings_of, tokens
 from groklab.fleet.theta import Layout
-from groklab.fleet.update import Traits, update
+from groklab.fleet.update import Traits, clipped, update
 from groklab.models import Decoder, Lifted, ModelConfig, PrefixShared, Vocabulary
 from groklab.models.lift import LiftedFleet
 
@@ -76,6 +76,10 @@ class Step:
     def schedule(self, rows: Rows, step: Tensor) -> Columns:
         """The optimizer's columns of this step; apart from `apply`, so that no compiler computes them per element."""
         return schedule(settings_of(rows), step, rows["theta"].dtype)
+
+    def clipped(self, rows: Rows, gradient: Tensor) -> Tensor:
+        """The gradient as `apply` takes it."""
+        return clipped(self.traits, settings_of(rows), gradient)
 
     def apply(self, rows: Rows, step: Tensor, now: Columns, losses: Tensor, gradient: Tensor) -> None:
         """Update the rows in place and note the first step whose loss was not finite."""
