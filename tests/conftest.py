@@ -8,6 +8,7 @@ import hypothesis
 import jaxtyping
 import pytest
 from hypothesis.database import DirectoryBasedExampleDatabase
+from postgres_server import Server, programs
 
 TESTS = Path(__file__).parent
 CACHE = TESTS.parent / ".cache"
@@ -44,6 +45,26 @@ def _shapes(request: pytest.FixtureRequest) -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", not checked)
     yield
     jaxtyping.config.update("jaxtyping_disable", True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server, where its programs are installed."""
+    if programs() is None:
+        pytest.skip("needs PostgreSQL's server programs (Debian: apt-get install postgresql)")
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a new lab, in a file and on a server."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'lab.db'}"
+    monkeypatch.chdir(tmp_path)  # where such a lab puts its checkpoints
+    url: str = request.getfixturevalue("postgres").url()
+    return url
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

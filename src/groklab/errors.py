@@ -25,6 +25,14 @@ class LabError(GroklabError):
     """The lab cannot be opened, read or written."""
 
 
+class Unreachable(LabError):
+    """The database cannot be reached now, or gave way to another transaction: the same may work a moment later."""
+
+
+class LeaseLost(LabError):
+    """Another process has taken over the fleet that this one was training."""
+
+
 class CheckpointError(LabError):
     """A checkpoint is damaged, incomplete or of another plan."""
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from groklab.cli.progress import MEASURED, Pace, TrainingState
+from groklab.fleet.members import Outcome
 from groklab.fleet.run import Run
-from groklab.fleet.train import Outcome
 from groklab.lab.result import Result
 from groklab.studies import Arm, Study
 

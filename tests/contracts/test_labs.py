@@ -54,13 +54,17 @@ def state(plan: Plan, step: int) -> FleetState:
     return FleetState(plan.identity, step, {"theta": theta}, {"held": [step], "ended": {}})
 
 
-@pytest.fixture(params=[Lab, MemoryLab], ids=lambda kind: kind.__name__)
+@pytest.fixture(params=["sqlite", "postgres", "memory"])
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    if request.param is MemoryLab:
-        yield MemoryLab()
-        return
-    with Lab(f"sqlite:///{tmp_path / 'lab.db'}") as opened:
-        yield opened
+    match request.param:
+        case "memory":
+            yield MemoryLab()
+        case "sqlite":
+            with Lab(f"sqlite:///{tmp_path / 'lab.db'}") as opened:
+                yield opened
+        case _:
+            with Lab(request.getfixturevalue("postgres").url(), checkpoints=tmp_path / "checkpoints") as opened:
+                yield opened
 
 
 @pytest.fixture
@@ -87,7 +91,7 @@ def test_runs_are_known_once_added(lab: Any, runs: list[Run]) -> None:
 
 
 def test_curves_come_back(lab: Any, plan: Plan, runs: list[Run]) -> None:
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     sink.evaluated(0, [0, 1, 2], values(3))
     sink.evaluated(3, [2, 0], values(2, seed=1))
     sink.evaluated(3, [2, 0], values(2, seed=2))  # made again: it replaces the first
@@ -103,7 +107,7 @@ def test_a_run_goes_from_new_to_running_to_its_end(lab: Any, plan: Plan, runs: l
         records = lab.records(run.identity for run in runs)
         return [(r.status, r.step, r.reason) for r in (records[run.identity] for run in runs)]
 
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     sink.evaluated(3, [0, 1], values(2))
     assert told() == [("running", 3, ""), ("running", 3, ""), ("new", 0, "")]
     sink.ended(1, "diverged", 2, "loss was nan")
@@ -113,7 +117,7 @@ def test_a_run_goes_from_new_to_running_to_its_end(lab: Any, plan: Plan, runs: l
 
 
 def test_what_lies_ahead_is_forgotten(lab: Any, plan: Plan, runs: list[Run]) -> None:
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     for step in (0, 3, 6):
         sink.evaluated(step, [0, 1, 2], values(3))
     sink.ended(0, "done", 3, "")
@@ -129,7 +133,7 @@ def test_what_lies_ahead_is_forgotten(lab: Any, plan: Plan, runs: list[Run]) -> 
 
 def test_the_last_state_is_kept(lab: Any, plan: Plan) -> None:
     assert lab.checkpoint(plan.identity) is None
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     for step in (3, 6):
         sink.checkpoint(state(plan, step))
     kept = lab.checkpoint(plan.identity)
@@ -143,7 +147,7 @@ def test_the_plans_of_a_run_are_known_newest_first(lab: Any, plan: Plan, runs: l
     assert lab.plans_of(runs[0].identity) == [later, plan] and lab.plan_of(runs[0].identity) == later
     assert lab.plans_of(runs[2].identity) == [plan]
     assert lab.plans_of("0" * 16) == [] and lab.plan_of("0" * 16) is None
-    lab.close_plan(plan.identity)
+    lab.claim(later).close()
     lab.open_plan(plan, {})
     assert lab.plans_of(runs[0].identity) == [plan, later], "opened again, it is the newest"
 

@@ -10,11 +10,12 @@ from torch import Tensor
 
 from groklab.fleet.checkpoint import FleetState
 from groklab.fleet.data import vocabulary_of
+from groklab.fleet.members import Outcome
 from groklab.fleet.plan import Plan
 from groklab.fleet.run import Run
 from groklab.fleet.sink import Status
 from groklab.fleet.theta import Layout
-from groklab.fleet.train import Outcome, train_fleet
+from groklab.fleet.train import train_fleet
 from groklab.models import DecoderConfig, build
 
 TINY = DecoderConfig(d_model=8, num_heads=2)

@@ -22,9 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from groklab.errors import CheckpointError, ResourceError
+from groklab.errors import CheckpointError, ResourceError, UsageError
 from groklab.fleet import checkpoint
 from groklab.fleet.checkpoint import FleetState, checkpoints, load, load_latest, save
+from groklab.fleet.retention import Retention
 
 PROCESSES = multiprocessing.get_context("fork")
 VALUES = {"held": [0, 3], "ended": {"1": ["diverged", 7, "loss was nan"]}, "rate": 0.1, "none": None, "yes": True}
@@ -106,12 +107,12 @@ def test_the_last_two_are_kept(tmp_path: Path) -> None:
     for step in (5, 10, 100, 20, 200):
         save(a_state(step), tmp_path)
     assert [checkpoint._step(path) for path in checkpoints(tmp_path)] == [100, 200]
-    save(a_state(300), tmp_path, keep=3)
+    save(a_state(300), tmp_path, retention=Retention(last=3))
     assert [checkpoint._step(path) for path in checkpoints(tmp_path)] == [100, 200, 300]
-    save(a_state(400), tmp_path, keep=1)
+    save(a_state(400), tmp_path, retention=Retention(last=1))
     assert [checkpoint._step(path) for path in checkpoints(tmp_path)] == [400]
-    with pytest.raises(ValueError, match="at least one"):
-        save(a_state(500), tmp_path, keep=0)
+    with pytest.raises(UsageError, match="from 1"):
+        Retention(last=0)
 
 
 def test_the_same_step_twice_is_one_checkpoint(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_one_that_lost_a_file_does_not_count_among_those_kept(tmp_path: Path) ->
 def test_a_later_one_stands_until_training_has_passed_it(tmp_path: Path) -> None:
     """After falling back to step 20, the checkpoint of step 30 is not the older one to keep."""
     for step in (10, 20, 30):
-        save(a_state(step), tmp_path, keep=5)
+        save(a_state(step), tmp_path, retention=Retention(last=5))
     save(a_state(25), tmp_path)
     assert [checkpoint._step(path) for path in checkpoints(tmp_path)] == [20, 25, 30]
     save(a_state(35), tmp_path)

@@ -1,6 +1,5 @@
 """A lab in a folder of its own, plans over real runs, and evaluations to record."""
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 
 from groklab.fleet.plan import Plan
 from groklab.fleet.run import Run
+from groklab.lab.backend import backend_of
 from groklab.lab.store import Lab
 
 Values = dict[str, np.ndarray]
@@ -78,16 +78,15 @@ def plan(lab: Lab, runs: list[Run]) -> Plan:
 
 
 @pytest.fixture
-def query(tmp_path: Path) -> Callable[[str], list[Any]]:
-    """The lab's file as another tool sees it."""
+def query(url: str) -> Callable[[str], list[Any]]:
+    """The lab's database as another tool sees it."""
 
     def ask(sql: str) -> list[Any]:
-        connection = sqlite3.connect(tmp_path / "lab.db")
-        try:
-            rows = connection.execute(sql).fetchall()
-            connection.commit()
-            return rows
-        finally:
-            connection.close()
+        engine = backend_of(url).engine()
+        with engine.begin() as connection:
+            found = connection.exec_driver_sql(sql)
+            rows = [tuple(row) for row in found] if found.returns_rows else []
+        engine.dispose()
+        return rows
 
     return ask

@@ -17,8 +17,9 @@ from sqlalchemy import text
 
 from groklab.errors import GroklabError, LabError, ResourceError
 from groklab.fleet.plan import Plan
-from groklab.lab import database
+from groklab.lab import backend
 from groklab.lab.database import Database
+from groklab.lab.sqlite import SQLite
 from groklab.lab.store import Lab
 
 Values = dict[str, np.ndarray]
@@ -29,14 +30,14 @@ Values = dict[str, np.ndarray]
     [("journal_mode", "truncate"), ("synchronous", 2), ("foreign_keys", 1), ("busy_timeout", 60_000)],
 )
 def test_every_connection_is_careful(tmp_path: Path, pragma: str, value: object) -> None:
-    kept = Database(tmp_path / "some.db")
+    kept = Database(SQLite(tmp_path / "some.db"))
     with kept.reading() as connection:
         assert connection.scalar(text(f"PRAGMA {pragma}")) == value
     kept.close()
 
 
 def test_a_write_begins_immediately_and_a_read_does_not(tmp_path: Path) -> None:
-    kept, path = Database(tmp_path / "some.db"), tmp_path / "some.db"
+    kept, path = Database(SQLite(tmp_path / "some.db")), tmp_path / "some.db"
     other = sqlite3.connect(path, timeout=0, isolation_level=None)
     with kept.reading():
         other.execute("BEGIN IMMEDIATE")
@@ -48,7 +49,7 @@ def test_a_write_begins_immediately_and_a_read_does_not(tmp_path: Path) -> None:
 
 
 def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
-    kept = Database(tmp_path / "some.db")
+    kept = Database(SQLite(tmp_path / "some.db"))
     with kept.writing() as connection:
         connection.execute(text("CREATE TABLE t (a INTEGER)"))
     with contextlib.suppress(ZeroDivisionError), kept.writing() as connection:
@@ -60,7 +61,7 @@ def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_left_for_later_comes_first(tmp_path: Path) -> None:
-    kept = Database(tmp_path / "some.db")
+    kept = Database(SQLite(tmp_path / "some.db"))
     with kept.writing() as connection:
         connection.execute(text("CREATE TABLE t (a INTEGER)"))
     for number in range(300):
@@ -71,7 +72,7 @@ def test_what_is_left_for_later_comes_first(tmp_path: Path) -> None:
 
 
 def test_nothing_is_kept_after_a_gap(tmp_path: Path) -> None:
-    kept, gate = Database(tmp_path / "some.db"), threading.Event()
+    kept, gate = Database(SQLite(tmp_path / "some.db")), threading.Event()
     with kept.writing() as connection:
         connection.execute(text("CREATE TABLE t (a INTEGER)"))
 
@@ -92,7 +93,7 @@ def test_nothing_is_kept_after_a_gap(tmp_path: Path) -> None:
 
 
 def test_training_does_not_wait_for_the_disk(tmp_path: Path) -> None:
-    kept = Database(tmp_path / "some.db")
+    kept = Database(SQLite(tmp_path / "some.db"))
     gate, done = threading.Event(), []
 
     def work(connection: object) -> None:
@@ -108,7 +109,7 @@ def test_training_does_not_wait_for_the_disk(tmp_path: Path) -> None:
 
 
 def test_training_does_wait_when_the_disk_falls_behind(tmp_path: Path) -> None:
-    kept = Database(tmp_path / "some.db")
+    kept = Database(SQLite(tmp_path / "some.db"))
     for number in range(400):
         kept.later(lambda _: time.sleep(0.001))
         assert len(kept._work) <= 201, number
@@ -117,7 +118,7 @@ def test_training_does_wait_when_the_disk_falls_behind(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("lab")
 def test_a_locked_lab_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setattr(database, "WAIT", 0.05)
+    monkeypatch.setattr(backend, "WAIT", 0.05)
     holder = sqlite3.connect(tmp_path / "lab.db", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(LabError, match="locked by another process"):
@@ -139,7 +140,7 @@ def test_a_locked_lab_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, u
     ],
 )
 def test_a_failure_is_a_sentence(tmp_path: Path, name: str, kind: type[GroklabError], told: str) -> None:
-    kept = Database(tmp_path / "some.db")
+    kept = Database(SQLite(tmp_path / "some.db"))
     error = sqlite3.OperationalError("the driver's words")
     error.sqlite_errorname = name
     with pytest.raises(kind, match=told), kept.writing():
@@ -166,14 +167,14 @@ def test_a_limit_on_file_sizes_loses_nothing_that_was_recorded(
     assert steps == list(range(len(steps)))
     assert len(steps) > acknowledged > 0
     with Lab(url) as again:
-        again.sink(plan).evaluated(10_000, range(5), make_values(5))
+        again.claim(plan).evaluated(10_000, range(5), make_values(5))
         assert again.summary()["running"] == 5
 
 
 def _record_until_full(url: str, plan: Plan, make_values: Callable[..., Values], tell: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
     lab = Lab(url)
-    sink, acknowledged = lab.sink(plan), 0
+    sink, acknowledged = lab.claim(plan), 0
     try:
         for step in range(100_000):
             sink.evaluated(step, range(5), make_values(5))

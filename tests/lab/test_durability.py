@@ -63,7 +63,7 @@ def _killed_after(seconds: float, url: str, plan: Plan, make_values: MakeValues,
 
 def _record_forever(url: str, plan: Plan, make_values: MakeValues, begun: int, tell: Connection) -> None:
     lab = Lab(url)
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     for step in range(begun, 10**6):
         sink.evaluated(step, range(5), make_values(5, step))
         if step % 7 == 0 or step == begun:
@@ -92,20 +92,20 @@ def _record_some(url: str, runs: list[Run], plan: Plan, make_values: MakeValues,
     with Lab(url) as lab:  # both at once make the tables, too
         lab.add_runs((run, 10, 10) for run in runs)
         lab.open_plan(plan, {})
-        sink = lab.sink(plan)
+        sink = lab.claim(plan)
         for step in range(EVALUATIONS):
             sink.evaluated(step, range(4), make_values(4, step))
             if step % 10 == 0:  # each its own transaction, or nearly
                 lab.summary()
         for member in range(4):
             sink.ended(member, "done", EVALUATIONS - 1, "")
-        lab.close_plan(plan.identity)
+        sink.close()
 
 
 def test_a_lab_can_be_read_while_it_is_written(
     lab: Lab, plan: Plan, runs: list[Run], url: str, make_values: MakeValues
 ) -> None:
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     with Lab(url) as reader:
         for step in range(50):
             sink.evaluated(step, range(5), make_values(5, step))
@@ -121,7 +121,7 @@ def test_recording_a_study_takes_little_of_the_processor(
     with Lab(url) as lab:
         lab.add_runs((run, 4704, 4705) for run in runs)
         lab.open_plan(plan := make_plan(runs), {})
-        sink, values = lab.sink(plan), make_values(60)
+        sink, values = lab.claim(plan), make_values(60)
         began = time.process_time()
         for step in range(0, 7500, 10):
             sink.evaluated(step, range(60), values)

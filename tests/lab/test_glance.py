@@ -36,7 +36,7 @@ def test_where_there_is_no_lab_none_is_made(tmp_path: Path) -> None:
 
 
 def test_it_agrees_with_the_lab(lab: Lab, plan: Plan, make_values: Callable[..., object]) -> None:
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     sink.evaluated(0, [0, 1, 2, 3, 4], make_values(5))  # type: ignore[arg-type]
     sink.evaluated(30, [0, 1, 2, 3, 4], make_values(5))  # type: ignore[arg-type]
     sink.ended(1, "diverged", 30, "nan")
@@ -46,7 +46,7 @@ def test_it_agrees_with_the_lab(lab: Lab, plan: Plan, make_values: Callable[...,
     assert seen.statuses == {name: summary[name] for name in seen.statuses}
     (opened,) = seen.open_plans
     assert (opened.identity, opened.members, opened.step, opened.steps) == (plan.identity, 5, 30, 100)
-    lab.close_plan(plan.identity)
+    sink.close()
     assert glance(lab.url).open_plans == ()
 
 

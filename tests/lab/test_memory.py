@@ -29,13 +29,15 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert first.curve is not second.curve and first.curve["val_loss"].tolist() == second.curve["val_loss"].tolist()
 
 
-def test_no_plan_is_ever_found_open() -> None:
-    """It lives as long as one call: a plan that was interrupted in it is nobody's to go on with."""
+def test_a_plan_is_open_until_it_is_closed() -> None:
     lab = MemoryLab()
     (plan,) = plan_fleets([RUN], "cpu")
     lab.open_plan(plan, {})
-    assert lab.open_plans() == []
-    lab.close_plan(plan.identity)
+    assert lab.open_plans() == [plan]
+    sink = lab.claim(plan)
+    assert sink is not None
+    sink.close()
+    assert lab.open_plans() == [] and lab.claim(plan) is None
     assert lab.plan_of(RUN.identity) == plan
 
 
@@ -43,7 +45,9 @@ def test_each_kind_of_number_keeps_its_type() -> None:
     lab = MemoryLab()
     lab.add_runs([(RUN, 12, 13)])
     (plan,) = plan_fleets([RUN], "cpu")
-    sink = lab.sink(plan)
+    lab.open_plan(plan, {})
+    sink = lab.claim(plan)
+    assert sink is not None
     for step in (2, 0, 1):
         sink.evaluated(step, [0], {"val_loss": np.array([np.nan]), "val_correct": np.array([3])})
     curve = lab.curves([RUN.identity])[RUN.identity]
@@ -54,7 +58,10 @@ def test_each_kind_of_number_keeps_its_type() -> None:
 def test_states_are_kept_by_plan() -> None:
     lab = MemoryLab()
     (plan,), (other,) = plan_fleets([RUN], "cpu"), plan_fleets([RUN], "cpu", start=[1])
-    lab.sink(plan).checkpoint(FleetState(plan.identity, 2, {"theta": torch.zeros(1, 3)}))
+    lab.open_plan(plan, {})
+    sink = lab.claim(plan)
+    assert sink is not None
+    sink.checkpoint(FleetState(plan.identity, 2, {"theta": torch.zeros(1, 3)}))
     assert lab.checkpoint(other.identity) is None
     kept = lab.checkpoint(plan.identity)
     assert kept is not None and kept.step == 2

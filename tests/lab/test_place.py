@@ -19,9 +19,6 @@ def test_an_address_names_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("groklab.db", "not the address of a lab"),
-        ("", "not the address of a lab"),
-        ("postgresql://me:secret@host/lab", "a lab in postgresql is not supported yet"),
         ("sqlite://", "not in memory"),
         ("sqlite:///:memory:", "not in memory"),
         ("sqlite://groklab.db", "not the address of a lab's file"),

@@ -41,7 +41,7 @@ def test_a_file_of_something_else_is_refused_and_left_alone(url: str, tmp_path: 
 
 def test_another_database_is_refused_and_left_alone(url: str, query: Query) -> None:
     query("CREATE TABLE recipes (name TEXT)")
-    with pytest.raises(LabError, match="an SQLite database, but not a lab"):
+    with pytest.raises(LabError, match="is a database, but not a lab"):
         Lab(url)
     assert query("SELECT name FROM sqlite_master") == [("recipes",)]
 
@@ -55,7 +55,9 @@ def test_a_lab_from_the_future_is_refused(url: str, query: Query) -> None:
 
 def test_tables_that_lost_a_column_are_told(url: str, tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "lab.db")
-    connection.executescript("CREATE TABLE groklab (version INTEGER); INSERT INTO groklab VALUES (1)")
+    connection.executescript(
+        f"CREATE TABLE groklab (version INTEGER, checkpoints TEXT); INSERT INTO groklab VALUES ({VERSION}, NULL)"
+    )
     connection.close()
     with Lab(url) as lab, pytest.raises(LabError, match="no such table"):
         lab.summary()

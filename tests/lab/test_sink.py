@@ -19,8 +19,14 @@ MakeValues = Callable[..., Values]
 ALL = range(5)
 
 
+@pytest.fixture
+def url(database_url: str) -> str:
+    """On SQLite and on PostgreSQL."""
+    return database_url
+
+
 def test_a_curve_comes_back_bit_for_bit(lab: Lab, plan: Plan, runs: list[Run], make_values: MakeValues) -> None:
-    sink: Sink = lab.sink(plan)
+    sink: Sink = lab.claim(plan)
     reported = [make_values(5, seed) for seed in range(4)]
     for place, values in enumerate(reported):
         sink.evaluated(place * 10, ALL, values)
@@ -42,7 +48,7 @@ def test_a_curve_without_evaluations_is_empty(lab: Lab, runs: list[Run]) -> None
 
 
 def test_one_curve_is_the_one_among_many(lab: Lab, plan: Plan, runs: list[Run], make_values: MakeValues) -> None:
-    lab.sink(plan).evaluated(10, [3, 1], values := make_values(2))
+    lab.claim(plan).evaluated(10, [3, 1], values := make_values(2))
     assert lab.curve(runs[1].identity)["val_loss"].tolist() == [values["val_loss"][1]]
     assert lab.curve(runs[3].identity)["val_loss"].tolist() == [values["val_loss"][0]]
     assert len(lab.curve(runs[0].identity)["step"]) == 0
@@ -51,7 +57,7 @@ def test_one_curve_is_the_one_among_many(lab: Lab, plan: Plan, runs: list[Run], 
 def test_an_evaluation_made_again_replaces_the_first(
     lab: Lab, plan: Plan, runs: list[Run], make_values: MakeValues, query: Callable[[str], list[Any]]
 ) -> None:
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     for seed in (1, 2, 2):
         sink.evaluated(10, ALL, make_values(5, seed))
     curve = lab.curve(runs[4].identity)
@@ -63,7 +69,7 @@ def test_what_is_reported_may_change_afterwards(lab: Lab, plan: Plan, runs: list
     """A trainer may use its arrays again, while the lab still waits for the disk."""
     values = make_values(5)
     kept = values["val_loss"].copy()
-    lab.sink(plan).evaluated(10, ALL, values)
+    lab.claim(plan).evaluated(10, ALL, values)
     values["val_loss"][:] = -7
     assert [lab.curve(run.identity)["val_loss"][0] for run in runs] == kept.tolist()
 
@@ -75,7 +81,7 @@ def test_a_run_goes_from_new_to_running_to_its_end(
         records = lab.records(run.identity for run in runs)
         return [(records[run.identity].status, records[run.identity].step) for run in runs[:3]]
 
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     assert states() == [("new", 0)] * 3
     sink.evaluated(10, [0, 1], make_values(2))
     assert states() == [("running", 10), ("running", 10), ("new", 0)]
@@ -92,7 +98,7 @@ def test_a_checkpoint_waits_for_earlier_reports(
     lab: Lab, plan: Plan, make_values: MakeValues, query: Callable[[str], list[Any]]
 ) -> None:
     """Training goes on from it, so what was reported until then must not be lost."""
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     for step in range(0, 1000, 10):
         sink.evaluated(step, ALL, make_values(5))
     sink.ended(4, "done", 990, "")
@@ -102,14 +108,14 @@ def test_a_checkpoint_waits_for_earlier_reports(
 
 
 def test_no_members_are_no_evaluation(lab: Lab, plan: Plan, query: Callable[[str], list[Any]]) -> None:
-    lab.sink(plan).evaluated(10, [], {"val_loss": np.zeros(0)})
+    lab.claim(plan).evaluated(10, [], {"val_loss": np.zeros(0)})
     assert query("SELECT count(*) FROM evaluations") == [(0,)]
 
 
 def test_what_lies_beyond_the_checkpoint_is_forgotten(
     lab: Lab, plan: Plan, runs: list[Run], make_values: MakeValues
 ) -> None:
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     for step in (0, 10, 20, 30):
         sink.evaluated(step, ALL, make_values(5, step))
     sink.ended(0, "done", 20, "budget")
@@ -125,7 +131,7 @@ def test_what_lies_beyond_the_checkpoint_is_forgotten(
 
 
 def test_all_can_be_forgotten(lab: Lab, plan: Plan, runs: list[Run], make_values: MakeValues) -> None:
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     sink.evaluated(0, [0, 1], make_values(2))
     sink.ended(1, "stopped", 0, "interrupted")
     lab.forget_after(plan, -1)
@@ -142,13 +148,14 @@ def test_a_continued_run_has_one_curve(
     lab: Lab, plan: Plan, runs: list[Run], make_plan: MakePlan, make_values: MakeValues
 ) -> None:
     first, second = make_values(5, 1), make_values(2, 2)
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     for step in (0, 10, 20):
         sink.evaluated(step, ALL, first)
     sink.ended(3, "done", 20, "")
+    sink.close()
     later = make_plan(runs[3:], start=20, steps=(40, 40))
     lab.open_plan(later, {})
-    sink = lab.sink(later)
+    sink = lab.claim(later)
     for step in (20, 30):
         sink.evaluated(step, [0, 1], {**second, "own": np.array([step, 1.5])})
     curve = lab.curve(runs[3].identity)
@@ -164,11 +171,11 @@ def test_a_continued_run_has_one_curve(
 
 
 def test_an_earlier_attempt_is_refused(lab: Lab, plan: Plan, url: str, make_values: MakeValues) -> None:
-    first = lab.sink(plan)
+    first = lab.claim(plan, seconds=0.0)  # its lease is over at once
     first.evaluated(10, ALL, make_values(5))
     assert lab.summary()["running"] == 5
     with Lab(url) as other:
-        other.sink(plan).evaluated(10, ALL, make_values(5))
+        other.claim(plan).evaluated(10, ALL, make_values(5))
     first.evaluated(20, ALL, make_values(5))
     with pytest.raises(LabError, match="another process has taken over the plan"):
         lab.summary()
@@ -179,16 +186,15 @@ def test_an_earlier_attempt_is_refused(lab: Lab, plan: Plan, url: str, make_valu
 
 
 def test_attempts_begin_and_end(lab: Lab, plan: Plan, query: Callable[[str], list[Any]]) -> None:
-    lab.sink(plan)
-    lab.sink(plan)
-    assert query("SELECT count(DISTINCT token), count(started), count(ended) FROM attempts") == [(2, 2, 0)]
-    lab.close_plan(plan.identity)
+    lab.claim(plan, seconds=0.0)
+    sink = lab.claim(plan)
+    assert query("SELECT count(DISTINCT token), count(started), count(ended) FROM attempts") == [(2, 2, 1)]
+    sink.close()
     assert query("SELECT count(ended) FROM attempts") == [(2,)]
 
 
 def test_a_plan_that_is_not_open_has_no_sink(lab: Lab, plan: Plan, runs: list[Run], make_plan: MakePlan) -> None:
     with pytest.raises(LabError, match="open_plan comes first"):
-        lab.sink(make_plan(runs[:2]))
-    lab.close_plan(plan.identity)
-    with pytest.raises(LabError, match="open_plan comes first"):
-        lab.sink(plan)
+        lab.claim(make_plan(runs[:2]))
+    lab.claim(plan).close()
+    assert lab.claim(plan) is None

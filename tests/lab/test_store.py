@@ -17,6 +17,12 @@ from groklab.lab.store import Lab
 MakePlan = Callable[..., Plan]
 
 
+@pytest.fixture
+def url(database_url: str) -> str:
+    """On SQLite and on PostgreSQL."""
+    return database_url
+
+
 @dataclass(frozen=True)
 class Named:
     """Something whose identity a test can choose."""
@@ -45,7 +51,7 @@ def test_a_run_never_added_is_unknown(lab: Lab, runs: list[Run]) -> None:
 
 
 def test_adding_a_run_again_keeps_how_it_went(lab: Lab, plan: Plan, runs: list[Run]) -> None:
-    lab.sink(plan).ended(0, "done", 70, "held")
+    lab.claim(plan).ended(0, "done", 70, "held")
     lab.add_runs([(runs[0], 4704, 4705)])
     record = lab.record(runs[0].identity)
     assert record is not None and (record.status, record.step, record.reason) == ("done", 70, "held")
@@ -93,7 +99,7 @@ def test_a_prefix_that_names_no_one_run_is_told(lab: Lab, prefix: str, told: str
 
 
 def test_the_summary_counts(lab: Lab, plan: Plan) -> None:
-    sink = lab.sink(plan)
+    sink = lab.claim(plan)
     sink.ended(0, "done", 100, "")
     sink.ended(1, "diverged", 3, "NaN")
     counted = lab.summary()
@@ -118,8 +124,7 @@ def test_a_plan_is_kept_whole_and_once(lab: Lab, plan: Plan) -> None:
 
 
 def test_a_closed_plan_is_not_open(lab: Lab, plan: Plan) -> None:
-    lab.close_plan(plan.identity)
-    lab.close_plan(plan.identity)
+    lab.claim(plan).close()
     assert lab.open_plans() == []
     assert lab.plan(plan.identity) == plan
     assert (lab.summary()["plans"], lab.summary()["open_plans"]) == (1, 0)
@@ -133,12 +138,11 @@ def test_the_newest_plan_of_a_run_is_the_last_one_opened(
     assert lab.plan_of(runs[0].identity) == plan
     assert lab.plan_of(runs[2].identity) == later
     assert lab.plan_of(Run(seed=99).identity) is None
-    lab.open_plan(plan, {})  # still open: nothing new
-    assert lab.plan_of(runs[2].identity) == later
-    lab.close_plan(plan.identity)
+    lab.open_plan(later, {})  # still open: nothing new
+    assert lab.open_plans() == [later], "it took the place of the one that shared its runs"
     lab.open_plan(plan, {})
     assert lab.plan_of(runs[2].identity) == plan
-    assert lab.open_plans() == [later, plan]
+    assert lab.open_plans() == [plan]
 
 
 def test_a_plan_of_unknown_runs_leaves_nothing(lab: Lab, make_plan: MakePlan) -> None:
@@ -147,7 +151,7 @@ def test_a_plan_of_unknown_runs_leaves_nothing(lab: Lab, make_plan: MakePlan) ->
     assert lab.open_plans() == []
 
 
-@pytest.mark.parametrize("ask", [Lab.plan, Lab.close_plan, Lab.provenance])
+@pytest.mark.parametrize("ask", [Lab.plan, Lab.provenance])
 def test_an_unknown_plan_is_told(lab: Lab, ask: Callable[[Lab, str], object]) -> None:
     with pytest.raises(LabError, match="no plan 0123"):
         ask(lab, "0123")
@@ -160,18 +164,19 @@ def test_a_plan_of_another_version_is_told(lab: Lab, query: Callable[[str], list
         lab.open_plans()
 
 
-def test_checkpoints_stand_beside_the_file(lab: Lab, plan: Plan, tmp_path: Path) -> None:
+def test_checkpoints_stand_beside_the_file_or_where_the_lab_was_made(lab: Lab, plan: Plan, tmp_path: Path) -> None:
     import torch
 
     from groklab.fleet.checkpoint import FleetState
 
     assert lab.checkpoint(plan.identity) is None
-    lab.sink(plan).checkpoint(FleetState(plan.identity, 30, {"theta": torch.ones(2)}, {"held": [0, 1]}))
-    assert lab.folder == tmp_path / "lab.db.checkpoints"
+    sink = lab.claim(plan)
+    sink.checkpoint(FleetState(plan.identity, 30, {"theta": torch.ones(2)}, {"held": [0, 1]}))
+    assert lab.folder.parent == tmp_path
     assert [path.name[:3] for path in (lab.folder / plan.identity).iterdir()] == ["30-"]
     state = lab.checkpoint(plan.identity)
     assert state is not None and (state.step, state.values) == (30, {"held": [0, 1]})
-    lab.close_plan(plan.identity)
+    sink.close()
     assert lab.checkpoint(plan.identity) is not None
 
 
@@ -179,7 +184,7 @@ def test_a_checkpoint_of_another_plan_is_refused(lab: Lab, plan: Plan) -> None:
     from groklab.fleet.checkpoint import FleetState, save
 
     with pytest.raises(CheckpointError, match="cannot be kept for plan"):
-        lab.sink(plan).checkpoint(FleetState("other", 30, {}))
+        lab.claim(plan).checkpoint(FleetState("other", 30, {}))
     save(FleetState("other", 30, {}), lab.folder / plan.identity)
     with pytest.raises(CheckpointError, match="belong to the plan other"):
         lab.checkpoint(plan.identity)

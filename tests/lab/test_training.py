@@ -13,13 +13,13 @@ import torch
 from groklab.analysis.crossings import held_crossing
 from groklab.errors import CompilationError, ResourceError, TrainingError, UsageError
 from groklab.fleet.measures import ExampleMeasure, MemberMeasure
+from groklab.fleet.members import Outcome
 from groklab.fleet.optimizer import SGD, Adam, AdamW
 from groklab.fleet.plan import Plan
 from groklab.fleet.precision import operation_dtypes
 from groklab.fleet.run import Run, Stop
-from groklab.fleet.train import Outcome
 from groklab.fleet.train import train_fleet as really_train
-from groklab.lab import training
+from groklab.lab import fleets
 from groklab.lab.memory import MemoryLab
 from groklab.lab.result import Result
 from groklab.lab.store import Lab
@@ -77,6 +77,9 @@ class Watcher:
 
     def finished(self, plan: Plan, outcome: Outcome) -> None:
         assert outcome.member_steps >= 0
+
+    def waiting(self, runs: int) -> None:
+        raise AssertionError("nobody else is there to wait for")
 
     def stop(self) -> bool:
         return self._stop_at is not None and self.step >= self._stop_at
@@ -320,7 +323,7 @@ def test_a_fork_of_what_the_lab_holds_trains_nothing_twice(store: Lab, monkeypat
         trained.append(plan)
         return really_train(plan, *arguments, **options)
 
-    monkeypatch.setattr(training, "train_fleet", counting)
+    monkeypatch.setattr(fleets, "train_fleet", counting)
     train([parent.fork(at=6, steps=12, label_noise=0.1)], device="cpu", lab=store)
     assert [plan.start for plan in trained] == [6]
 
@@ -392,7 +395,7 @@ def test_a_fleet_that_does_not_fit_is_halved_once(before: int, store: Lab, monke
     if before:
         train([dataclasses.replace(run, steps=before) for run in runs], device="cpu", lab=store)
     memory = Memory(fits=3)
-    monkeypatch.setattr(training, "train_fleet", memory.train_fleet)
+    monkeypatch.setattr(fleets, "train_fleet", memory.train_fleet)
     results = train(runs, device="cpu", lab=store)
     assert memory.tried == [5, 2, 3]
     assert [(result.status, result.step) for result in results] == [("done", 12)] * 5
@@ -409,7 +412,7 @@ def test_what_does_not_fit_even_then_is_told(
 ) -> None:
     runs = [tiny(seed=seed) for seed in range(members)]
     with monkeypatch.context() as patched:
-        patched.setattr(training, "train_fleet", Memory(fits=0).train_fleet)
+        patched.setattr(fleets, "train_fleet", Memory(fits=0).train_fleet)
         with pytest.raises(ResourceError, match=told):
             train(runs, device="cpu", lab=store)
     statuses = [record.status for record in store.records(run.identity for run in runs).values()]
@@ -426,7 +429,7 @@ def test_what_does_not_compile_is_trained_uncompiled(store: Lab, monkeypatch: py
             raise CompilationError("the model could not be compiled on this machine: no compiler")
         return really_train(plan, *arguments, **options)
 
-    monkeypatch.setattr(training, "train_fleet", no_compiler)
+    monkeypatch.setattr(fleets, "train_fleet", no_compiler)
     monkeypatch.setattr("groklab.fleet.planner.COMPILE_PAYS", 0.0)
     monkeypatch.setattr("groklab.fleet.planner.cpu_compiler", lambda: "c++")
     runs = [tiny(seed=seed) for seed in range(2)]

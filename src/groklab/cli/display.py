@@ -13,9 +13,9 @@ from groklab.cli.drawing import announcement, arm_line, live_table, pace_line
 from groklab.cli.progress import TrainingState
 
 if TYPE_CHECKING:
+    from groklab.fleet.members import Outcome
     from groklab.fleet.plan import Plan
     from groklab.fleet.run import Run
-    from groklab.fleet.train import Outcome
 
 LINE_SECONDS = 10.0
 _REFRESHES = 2  # a second: the table is drawn on a core that training needs
@@ -42,6 +42,7 @@ class Display:
 
     def __init__(self, state: TrainingState, console: Console, stopping: Callable[[], bool] = lambda: False) -> None:
         self.state = state
+        self._waited_for = 0
         self._lock = RLock()  # the live table is drawn by a thread of its own
         live = console.is_terminal and not console.is_dumb_terminal
         self._view: View = LiveView(state, console, self._lock, stopping) if live else LineView(state, console)
@@ -85,6 +86,12 @@ class Display:
     def finished(self, plan: "Plan", outcome: "Outcome") -> None:
         with self._lock:
             self.state.finished(plan, outcome)
+
+    def waiting(self, runs: int) -> None:
+        if runs != self._waited_for:
+            self._waited_for = runs
+            what = "the run that is left" if runs == 1 else f"the {runs:,} runs that are left"
+            self._view.say(f"another process trains {what}; waiting for it")
 
 
 class LiveView:

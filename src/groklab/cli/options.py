@@ -64,7 +64,7 @@ def existing_lab(url: str) -> "Lab":
     from groklab.lab.glance import lab_path
 
     path = lab_path(url)
-    if not path.exists():
+    if path is not None and not path.exists():
         raise UsageError(f"there is no lab at {path}; `groklab run` makes one, --lab names another")
     return Lab(url)
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from groklab.fleet.members import Outcome
     from groklab.fleet.plan import Plan
     from groklab.fleet.run import Run
-    from groklab.fleet.train import Outcome
     from groklab.lab.result import Result
     from groklab.studies import Study
 

@@ -15,14 +15,14 @@ def status(lab: LabUrl = LAB, as_json: AsJson = False) -> None:
 
 
 def _plain(seen: Glance) -> dict[str, object]:
-    return {**asdict(seen), "path": str(seen.path), "runs": seen.runs}
+    return {**asdict(seen), "runs": seen.runs}
 
 
 def _paragraphs(seen: Glance) -> list[str]:
     if not seen.exists:
-        return [f"no lab at {seen.path} yet; this makes one: groklab run initialization --quick"]
+        return [f"no lab at {seen.lab} yet; this makes one: groklab run initialization --quick"]
     counts = ", ".join(f"{count:,} {name}" for name, count in seen.statuses.items() if count)
-    paragraphs = [f"lab {seen.path}: {_runs(seen.runs)}" + (f" ({counts})" if counts else "")]
+    paragraphs = [f"lab {seen.lab}: {_runs(seen.runs)}" + (f" ({counts})" if counts else "")]
     if seen.groups:
         names = [name for name, count in seen.statuses.items() if count]
         rows = [(group.task, group.init, *(group.statuses.get(name, 0) for name in names)) for group in seen.groups]

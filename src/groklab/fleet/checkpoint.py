@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from groklab.errors import CheckpointError, ResourceError
+from groklab.fleet.retention import LAST_TWO, Retention
 
 FORMAT = 1
 TENSORS = "state.safetensors"
@@ -63,10 +64,8 @@ class FleetState:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-def save(state: FleetState, folder: Path, *, keep: int = 2) -> Path:
-    """Write a checkpoint below `folder`, then delete all but the last `keep`."""
-    if keep < 1:
-        raise ValueError(f"at least one checkpoint must be kept, not {keep}")
+def save(state: FleetState, folder: Path, *, retention: Retention = LAST_TWO) -> Path:
+    """Write a checkpoint below `folder`, then delete those that are not to be kept."""
     values = _plain_values(state)
     name = f"{state.step}-{secrets.token_hex(4)}"
     partial, path = folder / f"{_PARTIAL}{name}", folder / name
@@ -84,7 +83,7 @@ def save(state: FleetState, folder: Path, *, keep: int = 2) -> Path:
         for parent in (folder, folder.parent):
             _sync_folder(parent)
     with suppress(OSError):  # what cannot be deleted now is deleted after a later checkpoint
-        _retire(folder, path, keep)
+        _retire(folder, path, retention)
     return path
 
 
@@ -104,6 +103,15 @@ def load(path: Path) -> FleetState:
         raise CheckpointError(f"{error.filename or path} cannot be read: {error.strerror}") from error
     except (KeyError, TypeError, safetensors.SafetensorError) as error:
         raise CheckpointError(f"{path} is not a checkpoint that groklab wrote: {error!r}") from error
+
+
+def load_step(folder: Path, step: int) -> FleetState | None:
+    """The checkpoint of one step, where one is kept and whole."""
+    for path in reversed(checkpoints(folder)):
+        if _step(path) == step:
+            with suppress(CheckpointError):
+                return load(path)
+    return None
 
 
 def load_latest(folder: Path) -> FleetState | None:
@@ -246,7 +254,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def _retire(folder: Path, newest: Path, keep: int) -> None:
+def _retire(folder: Path, newest: Path, retention: Retention) -> None:
     """Delete what `newest` supersedes.
 
     A checkpoint of a later step is left alone (training fell back behind it, as it was damaged) and not counted;
@@ -255,7 +263,7 @@ def _retire(folder: Path, newest: Path, keep: int) -> None:
     step = _step(newest)
     passed = [path for path in checkpoints(folder) if _step(path) <= step and path != newest]
     whole = [path for path in passed if _step(path) < step and all((path / n).is_file() for n in (TENSORS, MANIFEST))]
-    spared = whole[max(len(whole) - (keep - 1), 0) :]
+    spared = whole[max(len(whole) - (retention.last - 1), 0) :] + [p for p in whole if retention.keeps(_step(p))]
     for path in passed:
         if path not in spared:
             shutil.rmtree(path.rename(folder / f"{_PARTIAL}{path.name}"), ignore_errors=True)

@@ -44,8 +44,12 @@ def plan_fleets(
     path: Path | None = None,
     compiled: bool | None = None,
     memory: int | None = None,
+    largest: int | None = None,
 ) -> list[Plan]:
-    """Plans for runs without duplicates; `start[i]` is the step at which run i begins (its own start by default)."""
+    """Plans for runs without duplicates, of at most `largest` members.
+
+    `start[i]` is the step at which run i begins (its own start by default).
+    """
     where = choose_device(device)
     starts = [run.start for run in runs] if start is None else list(start)
     groups: dict[object, list[int]] = {}
@@ -55,7 +59,7 @@ def plan_fleets(
     plans = []
     for places in groups.values():
         members = [runs[place] for place in places]
-        for some in _split_by_memory(members, where, path, memory):
+        for some in _split_by_memory(members, where, path, memory, largest):
             plans.append(_plan(some, starts[places[0]], where, path, compiled))
     return plans
 
@@ -111,7 +115,9 @@ def free_memory(device: Device) -> int:
     return int(free * MEMORY_SHARE)
 
 
-def _split_by_memory(runs: list[Run], device: Device, path: Path | None, memory: int | None) -> list[list[Run]]:
+def _split_by_memory(
+    runs: list[Run], device: Device, path: Path | None, memory: int | None, largest: int | None
+) -> list[list[Run]]:
     each = member_bytes(runs[0], device, path)
     fit = (free_memory(device) if memory is None else memory) // each
     if fit < 1:
@@ -119,7 +125,7 @@ def _split_by_memory(runs: list[Run], device: Device, path: Path | None, memory:
             f"one member of this shape needs about {each / 2**30:.1f} GiB on {device} and there is less free; "
             "take a smaller model or batch"
         )
-    count = -(-len(runs) // fit)
+    count = -(-len(runs) // min(fit, largest or fit))
     bounds = [len(runs) * i // count for i in range(count + 1)]
     return [runs[low:high] for low, high in itertools.pairwise(bounds)]
 

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,8 +18,10 @@ from groklab.fleet.data import vocabulary_of
 from groklab.fleet.drivers import Collect, make_driver
 from groklab.fleet.losses import LOSSES
 from groklab.fleet.measures import Measure, default_measures
+from groklab.fleet.members import Fleet, Outcome
 from groklab.fleet.plan import Plan
 from groklab.fleet.precision import MASTER, matmul_dtype, matmul_mode
+from groklab.fleet.retention import LAST_TWO, Retention
 from groklab.fleet.rows import initial_rows, reorder, settings_of, to_device, trained
 from groklab.fleet.run import Run
 from groklab.fleet.sink import Sink, Status
@@ -33,35 +34,6 @@ Watch = Callable[[int, int], bool]
 CHECKPOINT_SECONDS = 60.0
 
 
-@dataclass(slots=True)
-class Fleet:
-    """A fleet in training: what is where, who still trains, who ended and how."""
-
-    plan: Plan
-    runs: tuple[Run, ...]
-    step: int
-    order: list[int]  # member at each row; the first `active` rows train
-    active: int
-    held: list[int]  # evaluations in a row at which each member's stop rule held
-    ended: dict[int, tuple[Status, int, str]] = field(default_factory=dict)
-
-    @property
-    def live(self) -> list[int]:
-        """Members still training, by row."""
-        return [member for member in self.order[: self.active] if member not in self.ended]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a call of `train_fleet` did."""
-
-    finished: bool
-    step: int
-    seconds: float
-    compile_seconds: float
-    member_steps: int
-
-
 def train_fleet(
     plan: Plan,
     runs: Sequence[Run],
@@ -72,16 +44,17 @@ def train_fleet(
     measures: tuple[Measure, ...] | None = None,
     watch: Watch = lambda *_: False,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    retention: Retention = LAST_TWO,
 ) -> Outcome:
     """Obey the plan: train its members (`runs`, in the plan's order) and report to the sink.
 
     `resume` goes on from a checkpoint of this plan; `start` holds theta and moments [R, N] of members that begin at
     `plan.start` > 0. `watch(step, live members)` is called between steps; when it returns True, the state is saved and
-    the call returns unfinished.
+    the call returns unfinished. States of steps that `retention` keeps for good are saved, too.
     """
     trainer = FleetTrainer(plan, runs, sink, resume=resume, start=start, measures=measures)
     with trainer.settings():
-        return trainer.train(watch, checkpoint_seconds)
+        return trainer.train(watch, checkpoint_seconds, retention)
 
 
 class FleetTrainer:
@@ -108,7 +81,7 @@ class FleetTrainer:
         tensors = resume.tensors if resume is not None else start
         rows = initial_rows(runs, theta, tensors)
         self.kept = {name: tensor.clone() for name, tensor in trained(rows).items()}  # of ended members: their end
-        self.fleet = _fleet(plan, runs, resume)
+        self.fleet = Fleet.of(plan, runs, resume)
         if resume is not None:
             rows["bad_step"] = torch.tensor(resume.values["bad_step"])
         self.validation_sizes = rows["in_validation"].sum(1).tolist()
@@ -145,15 +118,17 @@ class FleetTrainer:
             dropout=bool(getattr(run.model, "dropout", 0.0)),
         )
 
-    def train(self, watch: Watch, checkpoint_seconds: float) -> Outcome:
+    def train(self, watch: Watch, checkpoint_seconds: float, retention: Retention = LAST_TWO) -> Outcome:
         fleet, began = self.fleet, time.monotonic()
-        saved = began
+        saved, saved_at = began, fleet.step
         collect: Collect | None = None  # of the evaluation at `fleet.step`, while it is under way
         if not self.resumed and fleet.runs[0].start == fleet.plan.start:  # what continues was measured here before
             self.driver.prepare_gradient_norm(fleet.active, fleet.step)
             collect = self.driver.measure(fleet.active)
         while True:
-            due = time.monotonic() - saved > checkpoint_seconds
+            due = time.monotonic() - saved > checkpoint_seconds or (
+                retention.keeps(fleet.step) and fleet.step > saved_at
+            )
             if collect is not None and (due or self._may_end() or not self.driver.overlaps):
                 self._report(collect)
                 collect = None
@@ -161,8 +136,9 @@ class FleetTrainer:
                 break
             if due:
                 self.sink.checkpoint(self._state())
-                saved = time.monotonic()
-            until, live = self._next_event(), len(fleet.live)
+                saved, saved_at = time.monotonic(), fleet.step
+            event, live = self._next_event(), len(fleet.live)
+            until = min([event, *retention.after(fleet.step)])
             reached = self.driver.advance(fleet.active, fleet.step, until, partial(_watched, watch, live))
             if collect is not None:
                 self._report(collect)
@@ -171,7 +147,7 @@ class FleetTrainer:
             if reached < until:
                 self.sink.checkpoint(self._state())
                 return self._outcome(False, began)
-            collect = self.driver.measure(fleet.active)
+            collect = self.driver.measure(fleet.active) if until == event else None
         self.sink.checkpoint(self._state())
         return self._outcome(True, began)
 
@@ -278,15 +254,6 @@ class FleetTrainer:
             "bad_step": self.rows["bad_step"].cpu()[by_member].tolist(),
         }
         return FleetState(plan=fleet.plan.identity, step=fleet.step, tensors=tensors, values=values)
-
-
-def _fleet(plan: Plan, runs: tuple[Run, ...], resume: FleetState | None) -> Fleet:
-    members = len(runs)
-    if resume is None:
-        return Fleet(plan, runs, plan.start, list(range(members)), members, [0] * members)
-    values = resume.values
-    ended = {int(member): (end[0], end[1], end[2]) for member, end in values["ended"].items()}
-    return Fleet(plan, runs, resume.step, list(values["order"]), values["active"], list(values["held"]), ended)
 
 
 def _watched(watch: Watch, live: int, step: int) -> bool:

@@ -1,41 +1,58 @@
-"""SQLite as a lab needs it: nothing acknowledged is lost, writers wait for one another, failures are sentences."""
+"""Transactions on a lab's database: all of one is kept or nothing, and training need not wait for the disk."""
 
+import functools
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import ParamSpec, TypeVar
 
-from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from groklab.errors import GroklabError, LabError, ResourceError
+from groklab.errors import Unreachable
+from groklab.lab import backend
+from groklab.lab.backend import Backend
 
 Work = Callable[[Connection], None]
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
-WAIT = 60.0  # seconds that a process waits for another one's transaction
 _WAITING = 100  # pieces of work that may wait for the disk before training does
+_PAUSE = 0.2  # seconds between two attempts at reaching a server
 
-# WAL would be faster, but SQLite before 3.51.3 can corrupt a database in that mode.
-_PRAGMAS = ("foreign_keys=ON", "journal_mode=TRUNCATE", "synchronous=FULL")
+
+def enduring(method: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """For a method that is one transaction: where the server goes away meanwhile, wait for it and do it again."""
+
+    @functools.wraps(method)
+    def endured(*arguments: Given.args, **named: Given.kwargs) -> Answer:
+        began = time.monotonic()
+        while True:
+            try:
+                return method(*arguments, **named)
+            except Unreachable:
+                if time.monotonic() - began > backend.WAIT:
+                    raise
+                time.sleep(_PAUSE)
+
+    return endured
 
 
 class Database:
-    """Transactions on one file; every writing one begins IMMEDIATE, so that two can never deadlock half-way.
+    """Transactions on one database.
 
-    Work that is left for `later` is done by a thread, so that training need not wait for the disk. Whatever else is
-    read or written comes after it, and raises the error that it met.
+    Work that is left for `later` is done by a thread. Whatever else is read or written comes after it, and raises the
+    error that it met.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        url = URL.create("sqlite", database=str(path))
-        self._engine = create_engine(url, connect_args={"timeout": WAIT, "check_same_thread": False})
-        event.listen(self._engine, "connect", _prepare)
-        event.listen(self._engine, "begin", _begin)
+    def __init__(self, kind: Backend) -> None:
+        self.kind = kind
+        self.name = kind.name
+        self._engine = kind.engine()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lab")
         self._lock = Lock()
         self._work: deque[Work] = deque()
@@ -74,7 +91,13 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """One consistent view; it does not wait for writers that have not committed yet."""
         self.settle()
-        with self._told(), self._engine.connect().execution_options(reads_only=True) as connection:
+        with self._transaction(reads_only=True) as connection:
+            yield connection
+
+    @contextmanager
+    def beside(self) -> Iterator[Connection]:
+        """A transaction of another thread, which does not wait for what was left for later."""
+        with self._transaction() as connection:
             yield connection
 
     def close(self) -> None:
@@ -87,17 +110,30 @@ class Database:
     def _write(self) -> None:
         try:
             if self._work and not self._failed:  # else an earlier call has written it
-                with self._transaction() as connection:
-                    for _ in range(len(self._work)):
-                        self._work.popleft()(connection)
+                for _ in range(self._write_all()):
+                    self._work.popleft()
         except Exception as error:
             self._failed = error
         if self._failed:
             self._work.clear()  # what follows a gap must not be kept without what is missing
 
+    def _write_all(self) -> int:
+        """Write all that waits, in one transaction; how much that was."""
+        work = list(self._work)
+
+        @enduring
+        def write() -> None:
+            with self._transaction() as connection:
+                for each in work:
+                    each(connection)
+
+        write()
+        return len(work)
+
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        with self._told(), self._engine.begin() as connection:
+    def _transaction(self, *, reads_only: bool = False) -> Iterator[Connection]:
+        with self._told(), self._engine.connect() as connection, connection.begin():
+            self.kind.begin(connection, reads_only=reads_only)
             yield connection
 
     @contextmanager
@@ -105,42 +141,6 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:  # while connecting
-            raise _failure(self.path, error) from error
+            raise self.kind.failure(error) from error
         except DBAPIError as error:
-            raise _failure(self.path, error.orig) from error
-
-
-def _prepare(connection: sqlite3.Connection, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin where `_begin` says, not where the driver guesses
-    for pragma in _PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin(connection: Connection) -> None:
-    reads = connection.get_execution_options().get("reads_only", False)
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
-
-
-def _failure(path: Path, error: BaseException | None) -> GroklabError:
-    name = str(getattr(error, "sqlite_errorname", ""))
-    if name == "SQLITE_FULL":
-        return ResourceError(
-            f"the disk of the lab {path} is full; free some space and start again: nothing that was recorded is lost"
-        )
-    for prefix, sentence in _SENTENCES.items():
-        if name.startswith(prefix):
-            return LabError(sentence.format(path=path, wait=WAIT, error=error))
-    return LabError(f"the lab {path} failed: {error}")
-
-
-_SENTENCES = {
-    "SQLITE_NOTADB": "{path} is not a lab: it is no SQLite database; name another file",
-    "SQLITE_BUSY": "the lab {path} was locked by another process for more than {wait:g} s; end that process first",
-    "SQLITE_CORRUPT": "the lab {path} is damaged ({error}); restore it from a copy",
-    "SQLITE_CANTOPEN": "the lab {path} cannot be opened: the file or its folder cannot be written to",
-    "SQLITE_READONLY": "the lab {path} cannot be written to",
-    "SQLITE_IOERR": "the lab {path} could not be read or written ({error}): a full disk, a limit on file sizes, or "
-    "a failing disk; what was recorded before is kept",
-    "SQLITE_CONSTRAINT_FOREIGNKEY": "the lab {path} does not know the run or plan that this belongs to; "
-    "add_runs, then open_plan, come first",
-}
+            raise self.kind.failure(error.orig) from error

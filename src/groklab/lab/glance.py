@@ -1,13 +1,13 @@
 """What a lab holds, at a glance: for a command that must answer at once.
 
-SQLAlchemy takes half a second to import, so that the few questions of `groklab status` are asked of the file directly.
+SQLAlchemy takes half a second to import, so that a file is asked the few questions of `groklab status` directly.
 Nothing is written, and no lab is made where there is none.
 """
 
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,7 @@ class OpenPlan:
 class Glance:
     """`statuses` has every status, 0 where no run has it."""
 
-    path: Path
+    lab: str  # its file, or its address without a password
     exists: bool
     statuses: Mapping[str, int]
     groups: tuple[RunGroup, ...]
@@ -61,40 +61,62 @@ class Glance:
         return sum(self.statuses.values())
 
 
-def lab_path(url: str) -> Path:
-    """The file that a lab's address names; whatever is not plainly one is left to `lab_file` and its sentences."""
+def lab_path(url: str) -> Path | None:
+    """The file that a lab's address names, or None when it is on a server; else `backend_of` says what is wrong."""
     place = url.removeprefix("sqlite:///")
     if place == url or not place or "?" in place or place == ":memory:":
-        from groklab.lab.place import lab_file
+        from groklab.lab.backend import backend_of
+        from groklab.lab.sqlite import SQLite
 
-        return lab_file(url)
+        named = backend_of(url)
+        return named.path if isinstance(named, SQLite) else None
     return Path(unquote(place)).absolute()
 
 
 def glance(url: str) -> Glance:
     """What the lab at this address holds."""
     path = lab_path(url)
+    if path is None:
+        return _glance_at_server(url)
     if not path.exists() or not path.stat().st_size:
-        return Glance(path=path, exists=False, statuses=dict.fromkeys(STATUSES, 0), groups=(), open_plans=())
+        return _nothing(str(path))
     try:
         # Not read-only: where a process was killed, SQLite must be able to roll its last transaction back.
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_WAIT)) as connection:
             connection.execute("BEGIN")
-            return _read(path, connection)
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'groklab'").fetchone():
+                raise LabError(f"{path} is an SQLite database, but not a lab; name another file")
+            return _read(str(path), connection.execute)
     except sqlite3.Error as error:
         raise LabError(f"the lab {path} cannot be read: {error}") from error
 
 
-def _read(path: Path, connection: sqlite3.Connection) -> Glance:
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'groklab'").fetchone():
-        raise LabError(f"{path} is an SQLite database, but not a lab; name another file")
+def _glance_at_server(url: str) -> Glance:
+    from groklab.lab.backend import backend_of
+    from groklab.lab.database import Database
+
+    database = Database(backend_of(url))
+    try:
+        with database.reading() as connection:
+            if connection.exec_driver_sql("SELECT to_regclass('groklab')").scalar() is None:
+                return _nothing(database.name)
+            return _read(database.name, connection.exec_driver_sql)
+    finally:
+        database.close()
+
+
+def _nothing(lab: str) -> Glance:
+    return Glance(lab=lab, exists=False, statuses=dict.fromkeys(STATUSES, 0), groups=(), open_plans=())
+
+
+def _read(lab: str, ask: Callable[[str], Iterable[Any]]) -> Glance:
     groups: dict[tuple[str, str], Counter[str]] = {}
-    for canonical, status in connection.execute("SELECT canonical, status FROM runs ORDER BY created, rowid"):
+    for canonical, status in ask("SELECT canonical, status FROM runs ORDER BY number, identity"):
         run = json.loads(canonical)
         groups.setdefault((_task_name(run["task"]), _init_name(run["init"])), Counter())[status] += 1
     found = sum(groups.values(), Counter[str]())
     return Glance(
-        path=path,
+        lab=lab,
         exists=True,
         statuses={status: found[status] for status in STATUSES},
         groups=tuple(
@@ -102,7 +124,7 @@ def _read(path: Path, connection: sqlite3.Connection) -> Glance:
         ),
         open_plans=tuple(
             _open_plan(*row)
-            for row in connection.execute(
+            for row in ask(
                 "SELECT identity, plan, created, (SELECT max(step) FROM evaluations WHERE plan = plans.number)"
                 " FROM plans WHERE status = 'open' ORDER BY opened"
             )
@@ -110,11 +132,11 @@ def _read(path: Path, connection: sqlite3.Connection) -> Glance:
     )
 
 
-def _open_plan(identity: str, text: str, opened: str, step: int | None) -> OpenPlan:
+def _open_plan(identity: str, text: str, opened: object, step: int | None) -> OpenPlan:
     plan = json.loads(text)
     return OpenPlan(
         identity=identity,
-        opened=opened.partition(".")[0],
+        opened=str(opened).partition(".")[0],
         device=plan["device"],
         precision=plan["precision"],
         members=len(plan["members"]),

@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from groklab.fleet.checkpoint import FleetState
 from groklab.fleet.plan import Plan
+from groklab.fleet.retention import LAST_TWO, Retention
 from groklab.fleet.run import Run
 from groklab.fleet.sink import Status
 from groklab.lab.record import RunRecord
@@ -22,6 +24,7 @@ class MemoryLab:
         self._records: dict[str, RunRecord] = {}
         self._curves: dict[str, dict[int, dict[str, Any]]] = {}
         self._plans: dict[str, Plan] = {}
+        self._open: set[str] = set()
         self._states: dict[str, FleetState] = {}
 
     def add_runs(self, runs_with_totals: Iterable[tuple[Run, int, int]]) -> None:
@@ -40,15 +43,23 @@ class MemoryLab:
     def records(self, identities: Iterable[str]) -> dict[str, RunRecord]:
         return {identity: self._records[identity] for identity in identities if identity in self._records}
 
-    def open_plan(self, plan: Plan, provenance: Mapping[str, Any]) -> None:
+    def standing(self) -> int:
+        return 0
+
+    def open_plan(self, plan: Plan, provenance: Mapping[str, Any], *, since: int | None = None) -> bool:
         self._plans.pop(plan.identity, None)  # opened again, it is the newest
         self._plans[plan.identity] = plan
+        self._open.add(plan.identity)
+        return True
 
     def open_plans(self) -> list[Plan]:
-        return []
+        return [plan for identity, plan in self._plans.items() if identity in self._open]
 
-    def close_plan(self, identity: str) -> None:
-        pass
+    def held_plans(self) -> set[str]:
+        return set()
+
+    def claim(self, plan: Plan, *, retention: Retention = LAST_TWO) -> "MemorySink | None":
+        return MemorySink(self, plan) if plan.identity in self._open else None
 
     def plan_of(self, run: str) -> Plan | None:
         return next(iter(self.plans_of(run)), None)
@@ -64,11 +75,9 @@ class MemoryLab:
             if record.status != "new" and record.step > step:
                 self._change(identity, status="running", step=max(step, 0), reason="")
 
-    def checkpoint(self, plan: str) -> FleetState | None:
-        return self._states.get(plan)
-
-    def sink(self, plan: Plan) -> "MemorySink":
-        return MemorySink(self, plan)
+    def checkpoint(self, plan: str, step: int | None = None) -> FleetState | None:
+        state = self._states.get(plan)
+        return state if state is None or step in (None, state.step) else None
 
     def curves(self, identities: Iterable[str]) -> dict[str, Curve]:
         return {identity: _curve(self._curves.get(identity, {})) for identity in identities}
@@ -86,12 +95,24 @@ class MemoryLab:
     def keep(self, state: FleetState) -> None:
         self._states[state.plan] = state
 
+    def close_plan(self, plan: Plan) -> None:
+        self._open.discard(plan.identity)
+
 
 class MemorySink:
     """A fleet's reports, put into the dictionaries of a `MemoryLab`."""
 
     def __init__(self, lab: MemoryLab, plan: Plan) -> None:
         self._lab, self._plan = lab, plan
+        self.lost = False
+
+    def held(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def began(self, step: int) -> None: ...
+
+    def close(self) -> None:
+        self._lab.close_plan(self._plan)
 
     def evaluated(self, step: int, members: Sequence[int], values: Mapping[str, np.ndarray]) -> None:
         for place, member in enumerate(members):

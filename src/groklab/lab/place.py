@@ -1,10 +1,9 @@
-"""Where a lab lives: from its address to a file that may hold one."""
+"""Where a lab on SQLite lives: from its address to a file that may hold one."""
 
 import os
 from pathlib import Path
 
 from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError
 
 from groklab.errors import LabError, UsageError
 
@@ -14,13 +13,8 @@ _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "fuse.sshfs
 
 
 def lab_file(url: str) -> Path:
-    """The file that a lab's address names."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise UsageError(f"{url!r} is not the address of a lab; {_FORM}") from error
-    if parsed.get_backend_name() != "sqlite":
-        raise UsageError(f"a lab in {parsed.get_backend_name()} is not supported yet; {_FORM}")
+    """The file that a lab's SQLite address names."""
+    parsed = make_url(url)
     if parsed.host or parsed.username or parsed.query:
         raise UsageError(f"{url!r} is not the address of a lab's file; {_FORM}")
     if parsed.database in (None, "", ":memory:"):

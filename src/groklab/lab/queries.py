@@ -7,20 +7,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from groklab.errors import LabError
-from groklab.lab.record import RunRecord
-from groklab.lab.schema import COUNTS, FLOATS, evaluations, plan_members, plans, runs
+from groklab.lab.record import Event, RunRecord
+from groklab.lab.schema import COUNTS, FLOATS, evaluations, events, plan_members, plans, runs
 
 _AT_ONCE = 10_000  # names in one query; SQLite takes 32,766
 
 
-def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
+def chunks(names: Iterable[str]) -> Iterator[list[str]]:
     listed = list(names)
     for start in range(0, len(listed), _AT_ONCE):
         yield listed[start : start + _AT_ONCE]
 
 
 def records_of(connection: Connection, identities: Iterable[str]) -> dict[str, RunRecord]:
-    found = (select_records(connection, runs.c.identity.in_(chunk)) for chunk in _chunks(identities))
+    found = (select_records(connection, runs.c.identity.in_(chunk)) for chunk in chunks(identities))
     return {record.identity: record for records in found for record in records}
 
 
@@ -31,7 +31,7 @@ def select_records(connection: Connection, *where: ColumnElement[bool]) -> Itera
     # A running member is in every evaluation of its fleet, so its step need not be written again and again.
     live = case((runs.c.status == "running", evaluated.scalar_subquery()))
     for row in connection.execute(
-        select(runs, live.label("live")).where(*where).order_by(runs.c.created, runs.c.identity)
+        select(runs, live.label("live")).where(*where).order_by(runs.c.number, runs.c.identity)
     ):
         yield RunRecord(
             identity=row.identity,
@@ -55,7 +55,7 @@ def places_of(connection: Connection, identities: Iterable[str]) -> dict[int, di
     """For each plan that holds any of the runs, the earliest opened first: which place is whose."""
     found: list[tuple[Any, ...]] = []
     columns = select(plans.c.opened, plans.c.number, plan_members.c.place, plan_members.c.run).join(plan_members)
-    for chunk in _chunks(identities):
+    for chunk in chunks(identities):
         found += map(tuple, connection.execute(columns.where(plan_members.c.run.in_(chunk))))
     places: dict[int, dict[int, str]] = {}
     for _, plan, place, run in sorted(found):
@@ -70,3 +70,14 @@ def select_evaluations(connection: Connection, plan: int, places: Sequence[int])
     if len(places) <= _AT_ONCE:
         rows = rows.where(table.place.in_(places))
     return connection.execute(rows).all()
+
+
+def events_of(connection: Connection, plan: str | None) -> list[Event]:
+    columns = select(events.c.number, plans.c.identity, events.c.kind, events.c.detail, events.c.at)
+    rows = columns.join(plans, plans.c.number == events.c.plan).order_by(events.c.number)
+    if plan is not None:
+        rows = rows.where(plans.c.identity == plan)
+    return [
+        Event(number=number, plan=identity, kind=kind, detail=json.loads(detail), at=at)
+        for number, identity, kind, detail, at in connection.execute(rows)
+    ]

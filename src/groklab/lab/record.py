@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 RunStatus = Literal["new", "running", "done", "diverged", "failed", "stopped"]
@@ -31,3 +32,14 @@ class RunRecord:
     train_total: int
     val_total: int
     canonical: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that became of a plan, at a time of the database's clock."""
+
+    number: int
+    plan: str
+    kind: str
+    detail: Mapping[str, Any]
+    at: datetime

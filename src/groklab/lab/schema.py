@@ -5,9 +5,9 @@ end, where an order by run would touch one page for every member. Which run a ro
 """
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     Column,
-    Connection,
     DateTime,
     Double,
     ForeignKey,
@@ -18,16 +18,12 @@ from sqlalchemy import (
     Table,
     Text,
     func,
-    insert,
-    inspect,
-    select,
+    text,
 )
 
-from groklab.errors import LabError
-from groklab.lab.database import Database
 from groklab.lab.record import STATUSES
 
-VERSION = 1
+VERSION = 2
 
 FLOATS = (
     "train_loss",
@@ -47,7 +43,13 @@ def _created(name: str = "created") -> Column[object]:
     return Column(name, DateTime, nullable=False, server_default=func.current_timestamp())
 
 
-about = Table("groklab", metadata, Column("version", Integer, primary_key=True), _created())
+about = Table(
+    "groklab",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    _created(),
+    Column("checkpoints", Text),  # the folder, where it does not stand beside the lab's file
+)
 
 runs = Table(
     "runs",
@@ -60,6 +62,7 @@ runs = Table(
     Column("step", Integer, nullable=False),
     Column("reason", Text, nullable=False),
     _created(),
+    Column("number", Integer, nullable=False, server_default=text("0")),  # the order in which runs were added
     CheckConstraint(f"status IN {STATUSES}"),
     Index("runs_by_status", "status"),
 )
@@ -104,6 +107,9 @@ evaluations = Table(
     sqlite_with_rowid=False,
 )
 
+# One process's turn at a plan. It holds the lease while it has not ended and, by the database's clock, `expires` lies
+# ahead (`seconds` at most); `token` is its fence: whoever takes the plan over ends the attempt, and what it reports
+# from then on is refused.
 attempts = Table(
     "attempts",
     metadata,
@@ -112,30 +118,32 @@ attempts = Table(
     Column("token", Text, nullable=False),
     _created("started"),
     Column("ended", DateTime),
+    Column("worker", Text, nullable=False, server_default=""),
+    Column("expires", Double, nullable=False, server_default=text("0")),
+    Column("seconds", Double, nullable=False, server_default=text("0")),
 )
 
+# What became of plans: opened, claimed, began, checkpoint, taken over, released, closed. `detail` is JSON.
+events = Table(
+    "events",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("plan", ForeignKey(plans.c.number), nullable=False, index=True),
+    Column("kind", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    _created("at"),
+)
 
-def prepare(database: Database) -> None:
-    """Make the tables of a new lab; refuse what is no lab, or one from the future."""
-    with database.reading() as connection:
-        if _is_lab(connection, database):
-            return
-    with database.writing() as connection:
-        if not _is_lab(connection, database):  # another process may have been first
-            metadata.create_all(connection)
-            connection.execute(insert(about).values(version=VERSION))
-
-
-def _is_lab(connection: Connection, database: Database) -> bool:
-    tables = inspect(connection).get_table_names()
-    if not tables:
-        return False
-    if about.name not in tables:
-        raise LabError(f"{database.path} is an SQLite database, but not a lab; name another file")
-    version = connection.scalar(select(func.max(about.c.version)))
-    if version is None or version > VERSION:
-        raise LabError(
-            f"the lab {database.path} was made by a newer version of groklab (schema {version}, this one knows "
-            f"{VERSION}); upgrade groklab"
-        )
-    return True
+# Files that belong to a plan, by their place below the lab's folder of checkpoints.
+artifacts = Table(
+    "artifacts",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("plan", ForeignKey(plans.c.number), nullable=False, index=True),
+    Column("kind", Text, nullable=False),
+    Column("path", Text, nullable=False, unique=True),
+    Column("step", Integer, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("sha256", Text, nullable=False),
+    _created(),
+)

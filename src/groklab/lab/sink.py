@@ -1,32 +1,26 @@
 """What a fleet reports to when a lab keeps it: one evaluation is one transaction."""
 
-import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import Connection, func, update
 
-from groklab.errors import CheckpointError, LabError
+from groklab.errors import CheckpointError
 from groklab.fleet.plan import Plan
-from groklab.lab.database import Database
+from groklab.lab.artifacts import register
+from groklab.lab.database import Database, enduring
 from groklab.lab.encoding import encode
+from groklab.lab.lease import Lease, note
 from groklab.lab.schema import attempts, evaluations, plans, runs
 
 if TYPE_CHECKING:
     from groklab.fleet.checkpoint import FleetState
+    from groklab.fleet.retention import Retention
     from groklab.fleet.sink import Status
-
-_row = sqlite.insert(evaluations)
-_row_again = _row.on_conflict_do_update(
-    index_elements=evaluations.primary_key.columns,
-    set_={column.name: _row.excluded[column.name] for column in evaluations.c if not column.primary_key},
-)
-# Compiled once, as thousands of rows a second are recorded; its places are the table's columns in their order.
-_RECORD = str(_row_again.compile(dialect=sqlite.dialect(paramstyle="qmark")))
 
 
 class LabSink:
@@ -35,39 +29,57 @@ class LabSink:
     Reports are on the disk soon after they are made, and all of them before a checkpoint is: what comes after the last
     checkpoint is trained again anyway.
 
-    The attempt is fenced: once another process has begun a later attempt at the same plan, this one is refused, so
-    that a process that was thought dead cannot mix its reports into another's.
+    The attempt is fenced by its lease: once another process has taken the plan over, this one is refused, so that a
+    process that was thought dead cannot mix its reports into another's.
     """
 
-    def __init__(self, database: Database, plan: Plan, folder: Path) -> None:
-        self._database = database
+    def __init__(self, database: Database, plan: Plan, lease: Lease, folder: Path, retention: "Retention") -> None:
+        self._database, self._lease = database, lease
         self._identity = plan.identity
         self._members = plan.members
-        self._folder = folder
+        self._folder, self._retention = folder, retention
         self._running: set[int] = set()
-        self._token = secrets.token_hex(8)
-        opened = select(plans.c.number).where(plans.c.identity == self._identity, plans.c.status == "open")
-        with database.writing() as connection:
-            number = connection.scalar(opened)
-            if number is None:
-                raise LabError(
-                    f"the plan {self._identity} is not open in the lab {database.path}; open_plan comes first"
-                )
-            connection.execute(insert(attempts).values(plan=number, token=self._token))
-        self._plan: int = number
+        self._record_rows = _recording(database)
+
+    @property
+    def lost(self) -> bool:
+        """Whether another process has taken the plan over."""
+        return self._lease.lost.is_set()
+
+    def held(self) -> AbstractContextManager[None]:
+        """Inside, the lease is renewed; behind it, it is given back."""
+        return self._lease.kept()
+
+    @enduring
+    def began(self, step: int) -> None:
+        """Keep from which step this attempt goes on."""
+        with self._database.writing() as connection:
+            self._lease.check(connection)
+            note(connection, self._lease.number, "began", step=step)
+
+    @enduring
+    def close(self) -> None:
+        """Nothing is left to do under this plan; its checkpoints stay, so that a run can be continued."""
+        with self._database.writing() as connection:
+            self._lease.check(connection)
+            number = self._lease.number
+            connection.execute(update(plans).where(plans.c.number == number).values(status="closed"))
+            unended = (attempts.c.plan == number) & attempts.c.ended.is_(None)
+            connection.execute(update(attempts).where(unended).values(ended=func.current_timestamp()))
+            note(connection, number, "closed")
 
     def evaluated(self, step: int, members: Sequence[int], values: Mapping[str, np.ndarray]) -> None:
         """Keep one evaluation: all of it, or (when the process dies meanwhile) nothing."""
         cells = encode(values, len(members))
-        rows = [(self._plan, int(step), int(place), *row) for place, row in zip(members, cells, strict=True)]
+        rows = [(self._lease.number, int(step), int(place), *row) for place, row in zip(members, cells, strict=True)]
         if rows:
             starting = [self._members[place] for place in members if place not in self._running]
             self._running.update(members)
             self._database.later(partial(self._record, rows, starting))
 
     def _record(self, rows: list[tuple[object, ...]], starting: Sequence[str], connection: Connection) -> None:
-        self._check_fence(connection)
-        connection.exec_driver_sql(_RECORD, rows)
+        self._lease.check(connection)
+        connection.exec_driver_sql(self._record_rows, rows)
         if starting:
             started = runs.c.identity.in_(starting)
             connection.execute(update(runs).where(started).values(status="running", reason=""))
@@ -78,7 +90,7 @@ class LabSink:
         self._database.later(partial(self._end, self._members[member], status, int(step), reason))
 
     def _end(self, run: str, status: str, step: int, reason: str, connection: Connection) -> None:
-        self._check_fence(connection)
+        self._lease.check(connection)
         ended = update(runs).where(runs.c.identity == run)
         connection.execute(ended.values(status=status, step=step, reason=reason))
 
@@ -88,13 +100,31 @@ class LabSink:
 
         if state.plan != self._identity:
             raise CheckpointError(f"a state of plan {state.plan} cannot be kept for plan {self._identity}")
-        with self._database.reading() as connection:  # which waits until all earlier reports are on the disk
-            self._check_fence(connection)
-        checkpoint.save(state, self._folder)
+        self._fenced()
+        checkpoint.save(state, self._folder, retention=self._retention)
+        self._registered(state.step)
 
-    def _check_fence(self, connection: Connection) -> None:
-        newest = (
-            select(attempts.c.token).where(attempts.c.plan == self._plan).order_by(attempts.c.number.desc()).limit(1)
-        )
-        if connection.scalar(newest) != self._token:
-            raise LabError(f"another process has taken over the plan {self._identity}; this one must stop")
+    @enduring
+    def _fenced(self) -> None:
+        with self._database.writing() as connection:  # which waits until all earlier reports are on the disk
+            self._lease.check(connection)
+
+    @enduring
+    def _registered(self, step: int) -> None:
+        with self._database.writing() as connection:
+            self._lease.check(connection)
+            register(connection, self._lease.number, self._folder)
+            note(connection, self._lease.number, "checkpoint", step=step)
+
+
+def _recording(database: Database) -> str:
+    """The statement that records a row of an evaluation, or puts it in the place of one made earlier.
+
+    Compiled once, as thousands of rows a second are recorded; its places are the table's columns in their order.
+    """
+    row = database.kind.insert(evaluations)
+    again = row.on_conflict_do_update(
+        index_elements=evaluations.primary_key.columns,
+        set_={column.name: row.excluded[column.name] for column in evaluations.c if not column.primary_key},
+    )
+    return str(again.compile(dialect=database.kind.positional))

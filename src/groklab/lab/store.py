@@ -3,22 +3,28 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import func, insert, select, update
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import func, select, update
 
 from groklab.errors import CheckpointError, LabError, UsageError
 from groklab.fleet.plan import Plan
-from groklab.lab.database import Database
-from groklab.lab.place import check_place, lab_file
-from groklab.lab.queries import places_of, plan_number, records_of, select_evaluations, select_records
-from groklab.lab.record import STATUSES, Definition, RunRecord
-from groklab.lab.schema import attempts, evaluations, plan_members, plans, prepare, runs
+from groklab.lab.artifacts import place_of_checkpoints
+from groklab.lab.backend import backend_of
+from groklab.lab.database import Database, enduring
+from groklab.lab.lease import SECONDS as LEASE_SECONDS
+from groklab.lab.lease import claim, held_plans
+from groklab.lab.migration import prepare
+from groklab.lab.queries import events_of, places_of, plan_number, records_of, select_evaluations, select_records
+from groklab.lab.record import STATUSES, Definition, Event, RunRecord
+from groklab.lab.schema import evaluations, plan_members, plans, runs
+from groklab.lab.sharing import open_plan, standing
 
 if TYPE_CHECKING:
     from groklab.fleet.checkpoint import FleetState
+    from groklab.fleet.retention import Retention
     from groklab.lab.encoding import Curve
     from groklab.lab.sink import LabSink
 
@@ -26,16 +32,19 @@ _LISTED = 5
 
 
 class Lab:
-    """A store that two processes may use at once, and that either shows the whole of what was recorded or nothing."""
+    """A store that many processes may use at once, and that either shows the whole of what was recorded or nothing.
 
-    def __init__(self, url: str = "sqlite:///groklab.db") -> None:
-        path = lab_file(url)
-        check_place(path)
-        self.url = url
-        self.folder = path.with_name(f"{path.name}.checkpoints")
-        self._database = Database(path)
+    `checkpoints` is the folder for a new lab's checkpoints; by default it stands beside the lab's file, or for
+    PostgreSQL in the current folder. An existing lab knows where they are.
+    """
+
+    def __init__(self, url: str = "sqlite:///groklab.db", *, checkpoints: Path | None = None) -> None:
+        kind = backend_of(url)
+        self.url = url if url.startswith("sqlite") else kind.name  # which holds no password
+        self._database = Database(kind)
         try:
             prepare(self._database)
+            self.folder = place_of_checkpoints(self._database, checkpoints)
         except BaseException:
             self.close()
             raise
@@ -53,6 +62,7 @@ class Lab:
 
     # Runs
 
+    @enduring
     def add_runs(self, runs_with_totals: Iterable[tuple[Definition, int, int]]) -> None:
         """Make runs known, each with the sizes of its training and validation splits; known ones stay as they are."""
         rows = [
@@ -70,7 +80,9 @@ class Lab:
         if not rows:
             return
         with self._database.writing() as connection:
-            connection.execute(sqlite.insert(runs).on_conflict_do_nothing(), rows)
+            before = int(connection.scalar(select(func.coalesce(func.max(runs.c.number), 0))) or 0)
+            numbered = [{**row, "number": before + place} for place, row in enumerate(rows, start=1)]
+            connection.execute(self._database.kind.insert(runs).on_conflict_do_nothing(), numbered)
             known = records_of(connection, (str(row["identity"]) for row in rows))
             for row in rows:
                 _check_totals(row, known[str(row["identity"])])
@@ -79,6 +91,7 @@ class Lab:
         """What is known of a run; None when it was never added."""
         return self.records([identity]).get(identity)
 
+    @enduring
     def records(self, identities: Iterable[str]) -> dict[str, RunRecord]:
         """What is known of each of these runs; those never added are left out."""
         with self._database.reading() as connection:
@@ -95,7 +108,7 @@ class Lab:
         if not re.fullmatch("[0-9a-f]{1,16}", start):
             raise UsageError(f"a run is named by up to 16 hexadecimal digits, the first few suffice; not {prefix!r}")
         with self._database.reading() as connection:
-            found = list(select_records(connection, runs.c.identity >= start, runs.c.identity < f"{start}g"))
+            found = list(select_records(connection, runs.c.identity.startswith(start)))
         if not found:
             raise UsageError(f"no run in the lab {self.url} begins with {prefix!r}")
         if len(found) > 1:
@@ -119,32 +132,46 @@ class Lab:
 
     # Plans
 
-    def open_plan(self, plan: Plan, provenance: Mapping[str, Any]) -> None:
-        """Note that a plan is to be carried out; one that was closed is opened again, and is then the newest."""
-        identity = plan.identity
-        latest = select(func.coalesce(func.max(plans.c.opened), 0) + 1).scalar_subquery()
-        known = plans.c.identity == identity
-        with self._database.writing() as connection:
-            status = connection.scalar(select(plans.c.status).where(known))
-            if status == "closed":
-                connection.execute(update(plans).where(known).values(status="open", opened=latest))
-            if status is not None:
-                return
-            row = {"identity": identity, "plan": plan.as_json(), "device": plan.device, "status": "open"}
-            text = json.dumps(provenance, sort_keys=True, default=str)
-            connection.execute(insert(plans).values(**row, provenance=text, opened=latest))
-            number = connection.scalar(select(plans.c.number).where(known))
-            members = [{"plan": number, "place": place, "run": run} for place, run in enumerate(plan.members)]
-            connection.execute(insert(plan_members), members)
+    @enduring
+    def standing(self) -> int:
+        """How much has happened to plans so far: what is decided from a look at the lab holds while this stands."""
+        with self._database.reading() as connection:
+            return standing(connection)
 
-    def close_plan(self, identity: str) -> None:
-        """Note that nothing is left to do under a plan; its checkpoints stay, so that a run can be continued."""
-        with self._database.writing() as connection:
-            number = plan_number(connection, identity)
-            connection.execute(update(plans).where(plans.c.number == number).values(status="closed"))
-            unended = (attempts.c.plan == number) & attempts.c.ended.is_(None)
-            connection.execute(update(attempts).where(unended).values(ended=func.current_timestamp()))
+    @enduring
+    def open_plan(self, plan: Plan, provenance: Mapping[str, Any], *, since: int | None = None) -> bool:
+        """Note that a plan is to be carried out; one that was closed is opened again, and is then the newest.
 
+        False, and nothing is noted, where another process holds a plan with one of its members, or where something
+        became of one since `since`: look again. Open plans with one of its members that nobody holds are given up.
+        """
+        with self._database.writing() as connection:
+            self._database.kind.alone(connection)
+            return open_plan(connection, self._database, plan, provenance, since)
+
+    def claim(
+        self, plan: Plan, *, seconds: float = LEASE_SECONDS, retention: "Retention | None" = None
+    ) -> "LabSink | None":
+        """What the fleet of an open plan reports to, for the one process that holds it.
+
+        None while another one does, or when the plan is not open any more. A plan whose holder is gone, or has not
+        renewed its lease for as long as it lasts, is taken over.
+        """
+        from groklab.fleet.retention import LAST_TWO
+        from groklab.lab.sink import LabSink
+
+        lease = claim(self._database, plan.identity, seconds)
+        if lease is None:
+            return None
+        return LabSink(self._database, plan, lease, self.folder / plan.identity, retention or LAST_TWO)
+
+    @enduring
+    def held_plans(self) -> set[str]:
+        """The open plans that a process holds, by identity."""
+        with self._database.reading() as connection:
+            return held_plans(connection, self._database)
+
+    @enduring
     def open_plans(self) -> list[Plan]:
         """The plans that are not closed, the first opened first."""
         with self._database.reading() as connection:
@@ -162,6 +189,7 @@ class Lab:
         """The newest plan that contains a run."""
         return next(iter(self.plans_of(run)), None)
 
+    @enduring
     def plans_of(self, run: str) -> list[Plan]:
         """The plans that contain a run, the newest first."""
         newest = (
@@ -179,12 +207,7 @@ class Lab:
 
     # What training reports
 
-    def sink(self, plan: Plan) -> "LabSink":
-        """What the fleet of an open plan reports to; an earlier attempt at the same plan is refused from now on."""
-        from groklab.lab.sink import LabSink
-
-        return LabSink(self._database, plan, self.folder / plan.identity)
-
+    @enduring
     def forget_after(self, plan: Plan, step: int) -> None:
         """Drop what the plan's members reported beyond a step (all of it for −1), since training goes on from there."""
         numbers = select(plan_members.c.plan).where(plan_members.c.run.in_(plan.members)).distinct()
@@ -201,14 +224,20 @@ class Lab:
             ahead = runs.c.identity.in_(plan.members) & (runs.c.step > step) & (runs.c.status != "new")
             connection.execute(update(runs).where(ahead).values(status="running", step=max(step, 0), reason=""))
 
-    def checkpoint(self, plan: str) -> "FleetState | None":
-        """The last whole state kept under a plan; None when there is none yet."""
+    def checkpoint(self, plan: str, step: int | None = None) -> "FleetState | None":
+        """The last whole state kept under a plan, or that of one step; None when there is none."""
         from groklab.fleet import checkpoint
 
-        state = checkpoint.load_latest(self.folder / plan)
+        folder = self.folder / plan
+        state = checkpoint.load_latest(folder) if step is None else checkpoint.load_step(folder, step)
         if state is not None and state.plan != plan:
-            raise CheckpointError(f"the checkpoints in {self.folder / plan} belong to the plan {state.plan}")
+            raise CheckpointError(f"the checkpoints in {folder} belong to the plan {state.plan}")
         return state
+
+    def events(self, plan: str | None = None) -> list[Event]:
+        """What became of plans (of one, or of all), the earliest first."""
+        with self._database.reading() as connection:
+            return events_of(connection, plan)
 
     # Curves
 
@@ -216,6 +245,7 @@ class Lab:
         """A run's measurements, ascending in step; empty columns when it has none."""
         return self.curves([identity])[identity]
 
+    @enduring
     def curves(self, identities: Iterable[str]) -> "dict[str, Curve]":
         """The curves of many runs: one query for each plan that trained them."""
         from groklab.lab.encoding import Curve, decode, merge

@@ -1,44 +1,40 @@
-"""Training with a lab: what is done is not done again, what was interrupted goes on, asking for more continues."""
+"""Training with a lab: what is done is not done again, what was interrupted goes on, asking for more continues.
+
+Many processes may be asked for the same runs at once: each fleet is trained by the one that holds its lease, the others
+train other fleets, and wait for what is left.
+"""
 
 import dataclasses
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from groklab.analysis.crossings import held_crossing
-from groklab.errors import CompilationError, GroklabError, ResourceError, TrainingError, UsageError
-from groklab.fleet.checkpoint import FleetState
+from groklab.checks import whole
+from groklab.errors import LeaseLost
 from groklab.fleet.data import split_sizes
 from groklab.fleet.measures import Measure
 from groklab.fleet.plan import Plan
 from groklab.fleet.planner import choose_device, plan_fleets
+from groklab.fleet.retention import LAST_TWO, Retention
 from groklab.fleet.run import Run
-from groklab.fleet.train import CHECKPOINT_SECONDS, train_fleet
+from groklab.fleet.train import CHECKPOINT_SECONDS
+from groklab.lab.fleets import Session, carry_out
+from groklab.lab.interruption import interrupts_noted
 from groklab.lab.memory import MemoryLab
 from groklab.lab.provenance import provenance
 from groklab.lab.record import RunRecord
 from groklab.lab.result import Result
-from groklab.lab.starting import last_step, state_at
-from groklab.lab.watching import Interrupted, Progress, Watched
+from groklab.lab.starting import last_step
+from groklab.lab.watching import Interrupted, Progress
 
 if TYPE_CHECKING:
     from groklab.lab.store import Lab
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Session:
-    """What one call of `train` carries through."""
-
-    lab: Any
-    device: str
-    progress: Progress | None
-    stop_requested: Callable[[], bool]
-    measures: tuple[Measure, ...] | None
-    checkpoint_seconds: float
+_PAUSE = 0.5  # seconds between two looks at what other processes train
 
 
 def train(
@@ -50,38 +46,37 @@ def train(
     stop_requested: Callable[[], bool] = lambda: False,
     measures: tuple[Measure, ...] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    retention: Retention = LAST_TWO,
+    fleet_size: int | None = None,
 ) -> list[Result]:
     """Train runs as fleets and return what came of each, in order.
 
     With a lab, runs that it already holds as far as asked are not trained, interrupted plans go on from their last
-    checkpoint, and runs asked for more steps continue. Without one, nothing is kept.
+    checkpoint, and runs asked for more steps continue. Without one, nothing is kept. `fleet_size` is the most runs of
+    a fleet, for several processes to share; `retention` says which checkpoints are kept.
     """
+    if fleet_size is not None:
+        whole("fleet_size", fleet_size, low=1)
     wanted = _unique(runs)
     keeper = MemoryLab() if lab is None else lab
-    session = _Session(
-        lab=keeper,
-        device=choose_device(device),
-        progress=progress,
-        stop_requested=stop_requested,
-        measures=measures,
-        checkpoint_seconds=checkpoint_seconds,
-    )
-    keeper.add_runs((run, *split_sizes(run)) for run in wanted.values())
-    resumable = [plan for plan in keeper.open_plans() if _can_resume(plan, wanted, session.device, keeper)]
-    resumed = {identity for plan in resumable for identity in plan.members}
-    rest = [run for run in _unfinished(wanted.values(), keeper) if run.identity not in resumed]
-    plans, starts = _plans(rest, session)
-    if progress is not None:
-        progress.planned([*resumable, *plans], list(wanted.values()), len(wanted) - len(rest) - len(resumed))
-    for plan in resumable:
-        _resume(plan, wanted, session)
-    for plan in plans:
-        _start(plan, [wanted[identity] for identity in plan.members], starts, session)
-    further = _unfinished((wanted[identity] for identity in resumed), keeper)
-    if further:  # asked for more than the interrupted plan was
-        plans, starts = _plans(further, session)
-        for plan in plans:
-            _start(plan, [wanted[identity] for identity in plan.members], starts, session)
+    with interrupts_noted() as interrupted:
+        session = Session(
+            lab=keeper,
+            device=choose_device(device),
+            progress=progress,
+            stop_requested=lambda: stop_requested() or interrupted(),
+            measures=measures,
+            checkpoint_seconds=checkpoint_seconds,
+            retention=retention,
+            fleet_size=fleet_size,
+        )
+        keeper.add_runs((run, *split_sizes(run)) for run in wanted.values())
+        try:
+            _carry_out_all(wanted, session)
+        except Interrupted as error:
+            if interrupted():
+                raise KeyboardInterrupt(str(error)) from error
+            raise
     return results(runs, keeper)
 
 
@@ -142,151 +137,78 @@ def _satisfied(run: Run, record: RunRecord, curve: dict[str, np.ndarray] | None)
     return held is not None
 
 
+def _carry_out_all(wanted: Mapping[str, Run], session: Session) -> None:
+    """Fleet by fleet, until nothing is left to do, here or elsewhere."""
+    told, left = False, dict(wanted)
+    while True:
+        plans = _agreed(left, wanted, session)
+        if plans is None:  # another process was faster: look again
+            continue
+        if not told and session.progress is not None:
+            session.progress.planned(plans, list(wanted.values()), _done(left, wanted, plans))
+        told = True
+        if not left:
+            return
+        if not _carry_out_one(plans, wanted, session):
+            _wait(len(left), session)
+
+
+def _agreed(left: dict[str, Run], wanted: Mapping[str, Run], session: Session) -> list[Plan] | None:
+    """The open plans that this call can carry out, with new ones for runs in none; `left` loses what is finished.
+
+    None when the new ones could not be opened, since another process did something about the same runs meanwhile.
+    """
+    lab = session.lab
+    since = lab.standing()
+    opened, held = lab.open_plans(), lab.held_plans()
+    ours = [plan for plan in opened if _can_resume(plan, wanted, session.device, lab)]
+    elsewhere = [plan for plan in opened if plan.identity in held and plan not in ours]
+    unfinished = {run.identity for run in _unfinished(left.values(), lab)}
+    planned = {identity for plan in [*ours, *elsewhere] for identity in plan.members}
+    for identity in left.keys() - unfinished - planned:
+        del left[identity]
+    rest = [run for identity, run in left.items() if identity not in planned]
+    starts = [last_step(run, lab) for run in rest]
+    plans = plan_fleets(rest, session.device, start=starts, largest=session.fleet_size)
+    if not all(lab.open_plan(plan, provenance(plan), since=since) for plan in plans):
+        return None
+    return [*ours, *plans]
+
+
+def _done(left: Mapping[str, Run], wanted: Mapping[str, Run], plans: Sequence[Plan]) -> int:
+    """How many of the wanted runs need no training."""
+    return len(wanted) - len(left.keys() | {identity for plan in plans for identity in plan.members})
+
+
+def _carry_out_one(plans: Sequence[Plan], wanted: Mapping[str, Run], session: Session) -> bool:
+    """Carry out the first plan that no other process holds; whether there was one."""
+    for plan in plans:
+        sink = session.lab.claim(plan, retention=session.retention)
+        if sink is not None:
+            runs = [_as_planned(plan, place, wanted[identity]) for place, identity in enumerate(plan.members)]
+            try:
+                carry_out(plan, sink, runs, session)
+            except LeaseLost as error:
+                warnings.warn(f"{error}: it was silent for too long; what it reported before is kept", stacklevel=2)
+            return True
+    return False
+
+
+def _wait(runs: int, session: Session) -> None:
+    """For other processes, which train what is left."""
+    if session.stop_requested():
+        raise Interrupted(f"interrupted while other processes train the {runs} runs that are left; nothing was lost")
+    if session.progress is not None:
+        session.progress.waiting(runs)
+    time.sleep(_PAUSE)
+
+
 def _can_resume(plan: Plan, wanted: Mapping[str, Run], device: str, lab: Any) -> bool:
-    """Whether this call holds every member of an interrupted plan, for the same device, and none went on without it."""
+    """Whether this call holds every member of an open plan, for the same device, and none went on without it."""
     return plan.device == device and all(
         identity in wanted and lab.plan_of(identity) == plan for identity in plan.members
     )
 
 
-def _resume(plan: Plan, wanted: Mapping[str, Run], session: _Session) -> None:
-    """Go on with an interrupted plan, as far as it was asked; under the same plan this is bit for bit the same."""
-    runs = [_as_planned(plan, place, wanted[identity]) for place, identity in enumerate(plan.members)]
-    state = session.lab.checkpoint(plan.identity)
-    session.lab.forget_after(plan, _known_before(plan, runs) if state is None else state.step)
-    start = None
-    if state is None and plan.start > 0:
-        start = _states_at(runs, [plan.start] * len(runs), session)
-    _train(plan, runs, session, resume=state, start=start)
-
-
-def _known_before(plan: Plan, runs: Sequence[Run]) -> int:
-    """The last step that was measured before this plan: what continues was measured where it continues."""
-    return plan.start - 1 if runs[0].start == plan.start else plan.start
-
-
 def _as_planned(plan: Plan, place: int, run: Run) -> Run:
     return dataclasses.replace(run, steps=max(plan.steps[place], run.start))
-
-
-def _plans(runs: Sequence[Run], session: _Session) -> tuple[list[Plan], dict[str, int]]:
-    """Fresh plans for runs, each from where its last checkpoint ends (or from its own start)."""
-    starts = {run.identity: last_step(run, session.lab) for run in runs}
-    return plan_fleets(runs, session.device, start=[starts[run.identity] for run in runs]), starts
-
-
-def _start(plan: Plan, runs: Sequence[Run], starts: Mapping[str, int], session: _Session) -> None:
-    start = None
-    if plan.start > 0:
-        start = _states_at(runs, [starts[run.identity] for run in runs], session)
-    session.lab.open_plan(plan, provenance(plan))
-    session.lab.forget_after(plan, _known_before(plan, runs))
-    try:
-        _train(plan, runs, session, start=start)
-    except CompilationError as error:
-        session.lab.close_plan(plan.identity)
-        warnings.warn(f"{error}; training uncompiled, which is slower", stacklevel=2)
-        _start(dataclasses.replace(plan, compiled=False), runs, starts, session)
-    except torch.OutOfMemoryError as error:
-        session.lab.close_plan(plan.identity)
-        _start_halves(plan, runs, starts, session, error)
-
-
-def _start_halves(
-    plan: Plan, runs: Sequence[Run], starts: Mapping[str, int], session: _Session, error: Exception
-) -> None:
-    """The planner guessed memory wrong: two smaller fleets, once."""
-    if len(runs) == 1:
-        raise ResourceError(f"one run alone does not fit into the memory of {plan.device}: {error}") from error
-    torch.cuda.empty_cache()
-    middle = len(runs) // 2
-    for half in (runs[:middle], runs[middle:]):
-        smaller = plan_fleets(half, session.device, start=[starts[run.identity] for run in half])
-        for part in smaller:
-            members = [run for run in half if run.identity in part.members]
-            start = _states_at(members, [plan.start] * len(members), session) if plan.start > 0 else None
-            session.lab.open_plan(part, provenance(part))
-            try:
-                _train(part, members, session, start=start)
-            except torch.OutOfMemoryError as again:
-                raise ResourceError(
-                    f"{len(members)} runs at once do not fit into the memory of {part.device}, nor did {len(runs)}; "
-                    "take a smaller model or batch, or train fewer runs at a time"
-                ) from again
-
-
-def _train(
-    plan: Plan,
-    runs: Sequence[Run],
-    session: _Session,
-    resume: FleetState | None = None,
-    start: Mapping[str, Tensor] | None = None,
-) -> None:
-    progress = session.progress
-    sink = session.lab.sink(plan)
-    watched = Watched(plan, progress, sink, resume)
-    if progress is not None:
-        progress.began(plan, runs, None if resume is None else resume.step)
-
-    def watch(step: int, live: int) -> bool:
-        if progress is not None:
-            progress.stepped(plan, step, live)
-        return session.stop_requested()
-
-    try:
-        outcome = train_fleet(
-            plan,
-            runs,
-            watched,
-            resume=resume,
-            start=start,
-            measures=session.measures,
-            watch=watch,
-            checkpoint_seconds=session.checkpoint_seconds,
-        )
-    except GroklabError:
-        raise
-    except torch.OutOfMemoryError:
-        watched.end_live("failed", f"{len(runs)} runs at once do not fit into the memory of {plan.device}")
-        raise
-    except Exception as error:
-        watched.end_live("failed", f"{type(error).__name__}: {error}")
-        raise TrainingError(f"training failed after step {watched.step}: {type(error).__name__}: {error}") from error
-    if progress is not None:
-        progress.finished(plan, outcome)
-    if not outcome.finished:
-        watched.step = outcome.step
-        watched.end_live("stopped", f"interrupted at step {outcome.step}; asking again goes on from there")
-        raise Interrupted(
-            f"interrupted at step {outcome.step}; the state is saved, and the same command goes on from it"
-        )
-    session.lab.close_plan(plan.identity)
-
-
-def _states_at(runs: Sequence[Run], steps: Sequence[int], session: _Session) -> dict[str, Tensor]:
-    """theta and moments [R, N] of runs at given steps: kept by the lab, or (for forks) their parents' states."""
-    states = [state_at(run, step, session.lab) for run, step in zip(runs, steps, strict=True)]
-    missing = [place for place, state in enumerate(states) if state is None]
-    if missing:
-        for place, state in zip(missing, _parent_states([runs[p] for p in missing], session), strict=True):
-            states[place] = state
-    found_states = [state for state in states if state is not None]
-    names = set.intersection(*(set(state) for state in found_states))
-    return {name: torch.stack([state[name] for state in found_states]) for name in sorted(names)}
-
-
-def _parent_states(runs: Sequence[Run], session: _Session) -> list[dict[str, Tensor]]:
-    """The states that forks begin from: their parents', where the lab keeps them, or trained to the fork beside it."""
-    parents = []
-    for run in runs:
-        if run.parent is None or run.fork_step is None:
-            raise UsageError(
-                f"run {run.identity} has no checkpoint to continue from; delete it from the lab or fork anew"
-            )
-        parents.append(dataclasses.replace(run.parent, steps=run.fork_step, stop=None))
-    kept = [state_at(parent, parent.steps, session.lab) for parent in parents]
-    unknown = [parent for parent, state in zip(parents, kept, strict=True) if state is None]
-    beside = MemoryLab()
-    train(unknown, device=session.device, lab=beside, stop_requested=session.stop_requested)  # type: ignore[arg-type]
-    states = [state or state_at(parent, parent.steps, beside) for parent, state in zip(parents, kept, strict=True)]
-    return [state for state in states if state is not None]

@@ -7,10 +7,10 @@ import numpy as np
 
 from groklab.errors import GroklabError
 from groklab.fleet.checkpoint import FleetState
+from groklab.fleet.members import Outcome
 from groklab.fleet.plan import Plan
 from groklab.fleet.run import Run
 from groklab.fleet.sink import Sink, Status, Tee
-from groklab.fleet.train import Outcome
 
 
 class Interrupted(GroklabError):
@@ -31,6 +31,9 @@ class Progress(Protocol):
     def ended(self, plan: Plan, member: int, status: str, step: int, reason: str) -> None: ...
 
     def finished(self, plan: Plan, outcome: Outcome) -> None: ...
+
+    def waiting(self, runs: int) -> None:
+        """Other processes train so many runs of those that are asked for; this one has nothing to do."""
 
 
 class Watched(Tee):
