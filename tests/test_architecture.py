@@ -19,7 +19,7 @@ DOCUMENTS = [
     *sorted((ROOT / "results").rglob("*.md")),
 ]
 
-CORE = ("analysis", "attention", "blocks", "checks", "errors", "fleet", "models", "randomness", "tasks")
+CORE = ("analysis", "attention", "blocks", "checks", "errors", "files", "fleet", "models", "randomness", "tasks")
 CORE_MAY_IMPORT = {"groklab", "jaxtyping", "numpy", "safetensors", "torch", *sys.stdlib_module_names}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|root|home|tmp|opt|mnt|Users)/")
 PICKLES = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from groklab.errors import CheckpointError, ResourceError, UsageError
+from groklab.files import digest
 from groklab.fleet import checkpoint
 from groklab.fleet.checkpoint import FleetState, checkpoints, load, load_latest, save
 from groklab.fleet.retention import Retention
@@ -162,7 +163,7 @@ def forge(path: Path, **changes: Any) -> None:
     manifest = json.loads((path / "manifest.json").read_text())
     del manifest["sha256"]
     manifest |= changes
-    (path / "manifest.json").write_text(json.dumps({**manifest, "sha256": checkpoint._digest(manifest)}))
+    (path / "manifest.json").write_text(json.dumps({**manifest, "sha256": digest(manifest)}))
 
 
 def replace_tensors(path: Path) -> None:

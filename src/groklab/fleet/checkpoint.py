@@ -8,7 +8,6 @@ import errno
 import hashlib
 import itertools
 import json
-import os
 import re
 import secrets
 import shutil
@@ -26,6 +25,7 @@ import torch
 from torch import Tensor
 
 from groklab.errors import CheckpointError, ResourceError
+from groklab.files import durable, sealed, sync_folder, unsealed
 from groklab.fleet.retention import LAST_TWO, Retention
 
 FORMAT = 1
@@ -74,14 +74,14 @@ def save(state: FleetState, folder: Path, *, retention: Retention = LAST_TWO) ->
         _check_space(state, folder)
         partial.mkdir()
         body = {"format": FORMAT, "plan": state.plan, "step": state.step, "values": values}
-        with _durable(partial / TENSORS) as file:
+        with durable(partial / TENSORS) as file:
             body["files"] = {TENSORS: _write_tensors(state.tensors, file)}
-        with _durable(partial / MANIFEST) as file:
-            file.write(json.dumps({**body, "sha256": _digest(body)}, indent=2).encode())
-        _sync_folder(partial)
+        with durable(partial / MANIFEST) as file:
+            file.write(sealed(body))
+        sync_folder(partial)
         partial.rename(path)
         for parent in (folder, folder.parent):
-            _sync_folder(parent)
+            sync_folder(parent)
     with suppress(OSError):  # what cannot be deleted now is deleted after a later checkpoint
         _retire(folder, path, retention)
     return path
@@ -179,24 +179,6 @@ def _failures(state: FleetState, folder: Path, partial: Path) -> Iterator[None]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-@contextmanager
-def _durable(path: Path) -> Iterator[BinaryIO]:
-    with path.open("xb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # where folders cannot be opened
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _write_tensors(tensors: Mapping[str, Tensor], file: BinaryIO) -> dict[str, Any]:
     """Write the safetensors format and hash it on the way.
 
@@ -236,22 +218,15 @@ def _plain_values(state: FleetState) -> dict[str, Any]:
     return state.values
 
 
-def _digest(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
 def _read_manifest(path: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((path / MANIFEST).read_bytes())
-        kept = manifest.pop("sha256", None)
-    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        manifest = unsealed((path / MANIFEST).read_bytes())
+    except ValueError as error:
         raise CheckpointError(f"{path / MANIFEST} is damaged: {error}") from error
-    if kept != _digest(manifest):
-        raise CheckpointError(f"{path / MANIFEST} is damaged: its SHA-256 is not the one it names")
     if manifest["format"] != FORMAT:
         said = f"{path} has format {manifest['format']}, this version of groklab reads {FORMAT}; upgrade groklab"
         raise CheckpointError(said)
-    return dict(manifest)
+    return manifest
 
 
 def _retire(folder: Path, newest: Path, retention: Retention) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from groklab.errors import ResourceError, UsageError
+from groklab.files import durable
 
 
 def write_files(folder: Path, files: Mapping[str, bytes], *, stale: Iterable[str] = ()) -> None:
@@ -19,7 +20,8 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, stale: Iterable[str
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            _write(waiting[name], content)
+            with durable(waiting[name]) as file:
+                file.write(content)
         for name in files:
             waiting[name].replace(folder / name)
         for name in set(stale) - set(files):
@@ -29,10 +31,3 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, stale: Iterable[str
     finally:
         for path in waiting.values():
             path.unlink(missing_ok=True)
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
