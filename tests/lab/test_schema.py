@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groklab.errors import LabError
-from groklab.lab.schema import VERSION
+from groklab.lab.record import VERSION
 from groklab.lab.store import Lab
 
 Query = Callable[[str], list[Any]]

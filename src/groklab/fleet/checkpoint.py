@@ -242,6 +242,10 @@ def _retire(folder: Path, newest: Path, retention: Retention) -> None:
     for path in passed:
         if path not in spared:
             shutil.rmtree(path.rename(folder / f"{_PARTIAL}{path.name}"), ignore_errors=True)
-    for partial in folder.glob(f"{_PARTIAL}*"):
-        if time.time() - partial.stat().st_mtime > _ABANDONED:
-            shutil.rmtree(partial, ignore_errors=True)
+    for partial in partials(folder):
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def partials(folder: Path) -> list[Path]:
+    """What processes that died left half-written below `folder`; what is younger may still be written."""
+    return [path for path in folder.glob(f"{_PARTIAL}*") if time.time() - path.stat().st_mtime > _ABANDONED]

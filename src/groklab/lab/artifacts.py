@@ -10,7 +10,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from groklab.errors import UsageError
 from groklab.lab.database import Database, enduring
-from groklab.lab.schema import VERSION, about, artifacts
+from groklab.lab.record import VERSION
+from groklab.lab.schema import about, artifacts
 
 
 @enduring

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from groklab.errors import LabError
-from groklab.lab.record import STATUSES
+from groklab.lab.record import STATUSES, VERSION
 
 _WAIT = 5.0  # seconds for another process's commit
 
@@ -86,9 +86,19 @@ def glance(url: str) -> Glance:
             connection.execute("BEGIN")
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'groklab'").fetchone():
                 raise LabError(f"{path} is an SQLite database, but not a lab; name another file")
-            return _read(str(path), connection.execute)
+            if connection.execute("SELECT max(version) FROM groklab").fetchone() == (VERSION,):
+                return _read(str(path), connection.execute)
     except sqlite3.Error as error:
         raise LabError(f"the lab {path} cannot be read: {error}") from error
+    _bring_forward(url)
+    return glance(url)
+
+
+def _bring_forward(url: str) -> None:
+    """Make an older lab new, or say that it is from a newer version."""
+    from groklab.lab.store import Lab
+
+    Lab(url).close()
 
 
 def _glance_at_server(url: str) -> Glance:
@@ -100,6 +110,8 @@ def _glance_at_server(url: str) -> Glance:
         with database.reading() as connection:
             if connection.exec_driver_sql("SELECT to_regclass('groklab')").scalar() is None:
                 return _nothing(database.name)
+            if connection.exec_driver_sql("SELECT max(version) FROM groklab").scalar() != VERSION:
+                _bring_forward(url)
             return _read(database.name, connection.exec_driver_sql)
     finally:
         database.close()

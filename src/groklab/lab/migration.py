@@ -6,7 +6,8 @@ from sqlalchemy import Connection, func, insert, inspect, select
 
 from groklab.errors import LabError
 from groklab.lab.database import Database, enduring
-from groklab.lab.schema import VERSION, about, artifacts, events, metadata
+from groklab.lab.record import VERSION
+from groklab.lab.schema import about, artifacts, events, metadata
 
 
 def _leases_events_and_artifacts(connection: Connection) -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+VERSION = 2  # of the schema; `migration` leads from each one to the next
+
 RunStatus = Literal["new", "running", "done", "diverged", "failed", "stopped"]
 STATUSES: tuple[RunStatus, ...] = ("new", "running", "done", "diverged", "failed", "stopped")
 

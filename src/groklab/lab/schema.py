@@ -23,8 +23,6 @@ from sqlalchemy import (
 
 from groklab.lab.record import STATUSES
 
-VERSION = 2
-
 FLOATS = (
     "train_loss",
     "train_accuracy",

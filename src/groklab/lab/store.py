@@ -40,11 +40,12 @@ class Lab:
 
     def __init__(self, url: str = "sqlite:///groklab.db", *, checkpoints: Path | None = None) -> None:
         kind = backend_of(url)
+        self.place = kind.name
         self.url = url if url.startswith("sqlite") else kind.name  # which holds no password
-        self._database = Database(kind)
+        self.database = Database(kind)
         try:
-            prepare(self._database)
-            self.folder = place_of_checkpoints(self._database, checkpoints)
+            prepare(self.database)
+            self.folder = place_of_checkpoints(self.database, checkpoints)
         except BaseException:
             self.close()
             raise
@@ -58,7 +59,7 @@ class Lab:
         self.close()
 
     def close(self) -> None:
-        self._database.close()
+        self.database.close()
 
     # Runs
 
@@ -79,10 +80,10 @@ class Lab:
         ]
         if not rows:
             return
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             before = int(connection.scalar(select(func.coalesce(func.max(runs.c.number), 0))) or 0)
             numbered = [{**row, "number": before + place} for place, row in enumerate(rows, start=1)]
-            connection.execute(self._database.kind.insert(runs).on_conflict_do_nothing(), numbered)
+            connection.execute(self.database.kind.insert(runs).on_conflict_do_nothing(), numbered)
             known = records_of(connection, (str(row["identity"]) for row in rows))
             for row in rows:
                 _check_totals(row, known[str(row["identity"])])
@@ -94,12 +95,12 @@ class Lab:
     @enduring
     def records(self, identities: Iterable[str]) -> dict[str, RunRecord]:
         """What is known of each of these runs; those never added are left out."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return records_of(connection, identities)
 
     def all_records(self) -> list[RunRecord]:
         """Every run, the first added first."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return list(select_records(connection))
 
     def find(self, prefix: str) -> RunRecord:
@@ -107,7 +108,7 @@ class Lab:
         start = prefix.lower()
         if not re.fullmatch("[0-9a-f]{1,16}", start):
             raise UsageError(f"a run is named by up to 16 hexadecimal digits, the first few suffice; not {prefix!r}")
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             found = list(select_records(connection, runs.c.identity.startswith(start)))
         if not found:
             raise UsageError(f"no run in the lab {self.url} begins with {prefix!r}")
@@ -118,7 +119,7 @@ class Lab:
 
     def summary(self) -> dict[str, int]:
         """How many runs there are, how many with each status, and how many plans there are and are open."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             counted = connection.execute(select(runs.c.status, func.count()).group_by(runs.c.status))
             by_status = {str(status): int(count) for status, count in counted}
             counted = connection.execute(select(plans.c.status, func.count()).group_by(plans.c.status))
@@ -135,7 +136,7 @@ class Lab:
     @enduring
     def standing(self) -> int:
         """How much has happened to plans so far: what is decided from a look at the lab holds while this stands."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return standing(connection)
 
     @enduring
@@ -145,9 +146,9 @@ class Lab:
         False, and nothing is noted, where another process holds a plan with one of its members, or where something
         became of one since `since`: look again. Open plans with one of its members that nobody holds are given up.
         """
-        with self._database.writing() as connection:
-            self._database.kind.alone(connection)
-            return open_plan(connection, self._database, plan, provenance, since)
+        with self.database.writing() as connection:
+            self.database.kind.alone(connection)
+            return open_plan(connection, self.database, plan, provenance, since)
 
     def claim(
         self, plan: Plan, *, seconds: float = LEASE_SECONDS, retention: "Retention | None" = None
@@ -160,27 +161,27 @@ class Lab:
         from groklab.fleet.retention import LAST_TWO
         from groklab.lab.sink import LabSink
 
-        lease = claim(self._database, plan.identity, seconds)
+        lease = claim(self.database, plan.identity, seconds)
         if lease is None:
             return None
-        return LabSink(self._database, plan, lease, self.folder / plan.identity, retention or LAST_TWO)
+        return LabSink(self.database, plan, lease, self.folder / plan.identity, retention or LAST_TWO)
 
     @enduring
     def held_plans(self) -> set[str]:
         """The open plans that a process holds, by identity."""
-        with self._database.reading() as connection:
-            return held_plans(connection, self._database)
+        with self.database.reading() as connection:
+            return held_plans(connection, self.database)
 
     @enduring
     def open_plans(self) -> list[Plan]:
         """The plans that are not closed, the first opened first."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             texts = connection.scalars(select(plans.c.plan).where(plans.c.status == "open").order_by(plans.c.opened))
             return [_plan(text) for text in texts]
 
     def plan(self, identity: str) -> Plan:
         """The plan with this identity."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return _plan(
                 connection.scalar(select(plans.c.plan).where(plans.c.number == plan_number(connection, identity)))
             )
@@ -195,12 +196,12 @@ class Lab:
         newest = (
             select(plans.c.plan).join(plan_members).where(plan_members.c.run == run).order_by(plans.c.opened.desc())
         )
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return [_plan(text) for text in connection.scalars(newest)]
 
     def provenance(self, identity: str) -> dict[str, Any]:
         """Where a plan's numbers come from: what was said when it was first opened."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             number = plan_number(connection, identity)
             text = connection.scalar(select(plans.c.provenance).where(plans.c.number == number))
         return dict(json.loads(str(text)))
@@ -211,7 +212,7 @@ class Lab:
     def forget_after(self, plan: Plan, step: int) -> None:
         """Drop what the plan's members reported beyond a step (all of it for −1), since training goes on from there."""
         numbers = select(plan_members.c.plan).where(plan_members.c.run.in_(plan.members)).distinct()
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             for number in connection.scalars(numbers).all():
                 own = select(plan_members.c.place).where(plan_members.c.plan == number)
                 connection.execute(
@@ -236,7 +237,7 @@ class Lab:
 
     def events(self, plan: str | None = None) -> list[Event]:
         """What became of plans (of one, or of all), the earliest first."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return events_of(connection, plan)
 
     # Curves
@@ -251,7 +252,7 @@ class Lab:
         from groklab.lab.encoding import Curve, decode, merge
 
         pieces: dict[str, list[Curve]] = {identity: [] for identity in identities}
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             for plan, places in places_of(connection, pieces).items():
                 for place, curve in decode(select_evaluations(connection, plan, list(places))).items():
                     pieces[places[place]].append(curve)
