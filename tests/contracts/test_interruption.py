@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 import groklab
+from groklab.fleet.checkpoint import checkpoints
 from groklab.fleet.optimizer import AdamW
 from groklab.fleet.planner import cpu_compiler
 from groklab.fleet.run import Run, Stop
+from groklab.lab.checking import check
 from groklab.lab.store import Lab
 from groklab.lab.training import train
 from groklab.lab.watching import Interrupted
@@ -121,11 +123,11 @@ class Command:
         assert self._process.returncode == 0, errors
 
 
-def check_killed(kills: int, device: str, folder: Path, setting: str = "") -> None:
-    """Kill the command that many times and let it end; elsewhere let it end at once."""
-    killed, whole = (f"sqlite:///{folder / name}.db" for name in ("killed", "whole"))
+def check_killed(kills: int, device: str, killed: str, folder: Path, setting: str = "") -> None:
+    """Kill the command that many times and let it end; in another lab let it end at once."""
+    whole = f"sqlite:///{folder / 'whole'}.db"
     chance, told = random.Random(f"{kills} {device}"), 2 * STEPS // kills if device == "cpu" else 8
-    died = []
+    died, standing = [], [(0, dict[str, int]())]
     for _ in range(kills):
         command, wait, at = Command(killed, device, setting), chance.randrange(told), -1
         for seen, step in enumerate(command.steps()):
@@ -135,27 +137,45 @@ def check_killed(kills: int, device: str, folder: Path, setting: str = "") -> No
         time.sleep(chance.uniform(0.0, 0.01))
         command.kill()
         died.append(at)
+        with Lab(killed) as lab:
+            standing.append((lab.standing(), last_checkpoints(lab)))
     assert len(set(died)) > 1, died
     for url in (killed, whole):
         Command(url, device, setting).finish()
     with Lab(killed) as lab, Lab(whole) as other:
         assert kept(lab, runs()) == kept(other, runs())
-        assert lab.open_plans() == []
+        assert lab.open_plans() == [] and check(lab) == []
+        for event in lab.events():
+            if event.kind == "began":  # nothing is trained twice but what came after the last checkpoint
+                _, expected = [each for each in standing if each[0] < event.number][-1]
+                assert event.detail["step"] == expected.get(event.plan, 0)
 
 
-def test_killed_at_three_random_moments(tmp_path: Path) -> None:
-    check_killed(3, "cpu", tmp_path)
+def last_checkpoints(lab: Lab) -> dict[str, int]:
+    """The step of each plan's last checkpoint, as the folders say."""
+    found = {folder.name: checkpoints(folder) for folder in lab.folder.iterdir()} if lab.folder.exists() else {}
+    return {plan: int(paths[-1].name.partition("-")[0]) for plan, paths in found.items() if paths}
+
+
+def test_killed_at_three_random_moments(database_url: str, tmp_path: Path) -> None:
+    check_killed(3, "cpu", database_url, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_killed_at_ten_random_moments(device: str, tmp_path: Path) -> None:
-    check_killed(10, device, tmp_path)
+def test_killed_at_fifty_random_moments(database_url: str, tmp_path: Path) -> None:
+    check_killed(50, "cpu", database_url, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+@pytest.mark.timeout(3600)
+def test_killed_at_ten_random_moments_on_a_gpu(tmp_path: Path) -> None:
+    check_killed(10, "cuda", f"sqlite:///{tmp_path / 'killed.db'}", tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(cpu_compiler() is None, reason="needs a C++ compiler")
 def test_killed_while_compiled_code_trains(tmp_path: Path) -> None:
-    check_killed(3, "cpu", tmp_path, "groklab.fleet.planner.COMPILE_PAYS = 0.0")
+    check_killed(3, "cpu", f"sqlite:///{tmp_path / 'killed.db'}", tmp_path, "groklab.fleet.planner.COMPILE_PAYS = 0.0")
