@@ -53,7 +53,8 @@ def conclude(
 
 def provenance(study: "Study", lab: "Lab") -> dict[str, object]:
     """Where the numbers come from: what the lab kept with the plans of these runs."""
-    plans = {plan.identity: plan for run in study.runs if (plan := lab.plan_of(run.identity)) is not None}
+    newest = [found[0] for found in lab.plans_of_runs([run.identity for run in study.runs]).values() if found]
+    plans = {plan.identity: plan for plan in newest}
     found: dict[str, dict[str, None]] = {}
     for identity in plans:
         for key, value in _flat(lab.provenance(identity)):

@@ -1,6 +1,7 @@
 """`groklab run`: trains a study, or goes on with one, and reports what came of it."""
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
     from groklab.lab.store import Lab
     from groklab.studies import Study
 
+FleetSize = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="At most N runs a fleet, so that several of these commands can share the study."),
+]
+KeepEvery = Annotated[
+    int | None, typer.Option(metavar="STEPS", help="Also keep the checkpoints of every so many steps, for good.")
+]
+KeepPowers = Annotated[
+    bool, typer.Option("--keep-powers-of-two", help="Also keep the checkpoints of steps 1, 2, 4, 8 …, for good.")
+]
 Device = Annotated[str, typer.Option(metavar="|".join(DEVICES), help="Where to train; auto takes CUDA where it is.")]
 
 
@@ -41,11 +52,15 @@ def run(
     precision: Precision = None,
     lab: LabUrl = LAB,
     out: Out = None,
+    fleet_size: FleetSize = None,
+    keep_every: KeepEvery = None,
+    keep_powers_of_two: KeepPowers = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a study, or go on with one, and report.
 
     What the lab holds already is not trained again. Ctrl-C saves and leaves; the same command goes on from there.
+    Several of these commands may run at once: each trains fleets that no other one trains.
     """
     choice("--device", device, DEVICES)
     with Interruption() as interruption:
@@ -56,12 +71,15 @@ def run(
         where = _device_for(asked, device)
 
         from groklab.cli.conclusion import conclude
+        from groklab.fleet.retention import Retention
         from groklab.lab import Lab
 
+        kept = Retention(every=keep_every, powers_of_two=keep_powers_of_two)
+        how: dict[str, Any] = {"device": where, "fleet_size": fleet_size, "retention": kept}
         with Lab(lab) as opened:
             if where == "cpu" and not quick:
                 _say(f"the whole study takes long on a CPU; for a version that does not: groklab run {study} --quick")
-            found, state = _train(asked, opened, where, interruption)
+            found, state = _train(asked, opened, how, interruption)
             conclude(asked, found, folder, opened, as_json=as_json, training=_training(state, where))
     failed = sum(result.status == "failed" for result in found)
     if failed:
@@ -80,7 +98,9 @@ def _device_for(study: "Study", device: str) -> str:
     return where
 
 
-def _train(study: "Study", lab: "Lab", device: str, interruption: Interruption) -> "tuple[list[Result], TrainingState]":
+def _train(
+    study: "Study", lab: "Lab", how: Mapping[str, Any], interruption: Interruption
+) -> "tuple[list[Result], TrainingState]":
     from rich.console import Console
 
     from groklab.cli.display import Display
@@ -92,7 +112,7 @@ def _train(study: "Study", lab: "Lab", device: str, interruption: Interruption) 
     found: list[Result] = []
     try:
         with interruption.saving(), Display(state, Console(stderr=True), interruption.requested) as display:
-            found = train(study.runs, device=device, lab=lab, progress=display, stop_requested=interruption.requested)
+            found = train(study.runs, lab=lab, progress=display, stop_requested=interruption.requested, **how)
     except Interrupted as error:
         _say(str(error))
     if interruption.requested():

@@ -3,6 +3,7 @@
 Rows name plans and runs by their identities, since the numbers of plans are each database's own.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,12 +116,24 @@ def _add_plans(connection: Connection, content: Content) -> dict[str, int]:
     fresh = [row for row in content.plans if row["identity"] not in known]
     opened = int(connection.scalar(select(func.coalesce(func.max(plans.c.opened), 0))) or 0) + 1
     rows = [{name: value for name, value in row.items() if name != "number"} for row in fresh]
+    busy = _known_members(connection, content)  # which another open plan may train
+    for row in rows:
+        if row["status"] == "open" and any(member in busy for member in json.loads(row["plan"])["members"]):
+            row["status"] = "closed"
     _insert(connection, plans, [{**row, "opened": opened + place} for place, row in enumerate(rows)])
     numbers: dict[str, int] = {}
     for some in chunks(row["identity"] for row in fresh):
         found = connection.execute(select(plans.c.identity, plans.c.number).where(plans.c.identity.in_(some)))
         numbers |= {row.identity: row.number for row in found}
     return numbers
+
+
+def _known_members(connection: Connection, content: Content) -> set[str]:
+    """The runs that are in plans here already."""
+    known: set[str] = set()
+    for some in chunks(content.identities):
+        known |= set(connection.scalars(select(plan_members.c.run).where(plan_members.c.run.in_(some)).distinct()))
+    return known
 
 
 def _rows(connection: Connection, query: Any, table: Table) -> list[Row]:

@@ -64,6 +64,9 @@ class MemoryLab:
     def plan_of(self, run: str) -> Plan | None:
         return next(iter(self.plans_of(run)), None)
 
+    def plans_of_runs(self, identities: Sequence[str]) -> dict[str, list[Plan]]:
+        return {identity: self.plans_of(identity) for identity in identities}
+
     def plans_of(self, run: str) -> list[Plan]:
         return [plan for plan in reversed(self._plans.values()) if run in plan.members]
 

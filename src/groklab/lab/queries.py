@@ -1,19 +1,21 @@
 """What a lab reads from its tables, and in how many queries."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from groklab.errors import LabError
+from groklab.fleet.plan import Plan
 from groklab.lab.record import Event, RunRecord
 from groklab.lab.schema import COUNTS, FLOATS, evaluations, events, plan_members, plans, runs
 
+Name = TypeVar("Name")
 _AT_ONCE = 10_000  # names in one query; SQLite takes 32,766
 
 
-def chunks(names: Iterable[str]) -> Iterator[list[str]]:
+def chunks(names: Iterable[Name]) -> Iterator[list[Name]]:
     listed = list(names)
     for start in range(0, len(listed), _AT_ONCE):
         yield listed[start : start + _AT_ONCE]
@@ -61,6 +63,24 @@ def places_of(connection: Connection, identities: Iterable[str]) -> dict[int, di
     for _, plan, place, run in sorted(found):
         places.setdefault(plan, {})[place] = run
     return places
+
+
+def plans_by_run(
+    connection: Connection, identities: Sequence[str], read: Callable[[str], Plan]
+) -> dict[str, list[Plan]]:
+    """The plans of many runs, the newest first; each is read once."""
+    found: dict[str, list[Plan]] = {identity: [] for identity in identities}
+    known: dict[int, Plan] = {}
+    for chunk in chunks(found):
+        members = select(plan_members.c.run, plan_members.c.plan).where(plan_members.c.run.in_(chunk))
+        rows = connection.execute(members.join(plans).order_by(plans.c.opened.desc())).all()
+        unread = {plan for _, plan in rows} - known.keys()
+        for some in chunks(unread):
+            texts = select(plans.c.number, plans.c.plan).where(plans.c.number.in_(some))
+            known |= {number: read(text) for number, text in connection.execute(texts)}
+        for run, plan in rows:
+            found[run].append(known[plan])
+    return found
 
 
 def select_evaluations(connection: Connection, plan: int, places: Sequence[int]) -> Sequence[Sequence[Any]]:

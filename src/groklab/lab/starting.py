@@ -16,28 +16,43 @@ if TYPE_CHECKING:
     from groklab.lab.fleets import Session
 
 
-def last_step(run: Run, lab: Any) -> int:
-    """The step that a run can continue from: that of its last checkpointed state, or its own start."""
-    return next((step for step, _ in _states(run, lab)), run.start)
+class Kept:
+    """The states that a lab keeps of some runs; a checkpoint that several of them share is read once."""
 
+    def __init__(self, runs: Sequence[Run], lab: Any) -> None:
+        self._lab = lab
+        self._plans: dict[str, list[Plan]] = lab.plans_of_runs([run.identity for run in runs])
+        self._read: tuple[tuple[str, int | None], FleetState | None] | None = None
 
-def state_at(run: Run, step: int, lab: Any) -> dict[str, Tensor] | None:
-    """What the lab keeps of a run at this step; None when it keeps nothing of that step."""
-    for at, state in _states(run, lab):
-        if at == step:
-            return state
-    for plan in lab.plans_of(run.identity):  # a checkpoint that was kept for good
-        kept = lab.checkpoint(plan.identity, step)
-        if kept is not None:
-            at, state = _of_member(plan, run, kept)
-            if at == step:
-                return state
-    return None
+    def last_step(self, run: Run) -> int:
+        """The step that a run can continue from: that of its last checkpointed state, or its own start."""
+        return next((step for step, _ in self._states(run)), run.start)
+
+    def at(self, run: Run, step: int) -> dict[str, Tensor] | None:
+        """What is kept of a run at this step: at the end of a plan, or for good; None when nothing is."""
+        for wanted in (None, step):
+            for at, state in self._states(run, wanted):
+                if at == step:
+                    return state
+        return None
+
+    def _states(self, run: Run, step: int | None = None) -> Iterator[tuple[int, dict[str, Tensor]]]:
+        """The last state under each plan, or that of a step, the newest plan first; one killed early has none."""
+        for plan in self._plans[run.identity]:
+            state = self._checkpoint(plan.identity, step)
+            if state is not None:
+                yield _of_member(plan, run, state)
+
+    def _checkpoint(self, plan: str, step: int | None) -> FleetState | None:
+        if self._read is None or self._read[0] != (plan, step):
+            self._read = (plan, step), self._lab.checkpoint(plan, step)
+        return self._read[1]
 
 
 def states_at(runs: Sequence[Run], step: int, session: "Session") -> dict[str, Tensor]:
     """theta and moments [R, N] of runs at a step: kept by the lab, or (for forks) their parents' states."""
-    states = [state_at(run, step, session.lab) for run in runs]
+    kept = Kept(runs, session.lab)
+    states = [kept.at(run, step) for run in runs]
     missing = [place for place, state in enumerate(states) if state is None]
     if missing:
         for place, state in zip(missing, _parent_states([runs[p] for p in missing], session), strict=True):
@@ -59,20 +74,14 @@ def _parent_states(runs: Sequence[Run], session: "Session") -> list[dict[str, Te
                 f"run {run.identity} has no checkpoint to continue from; delete it from the lab or fork anew"
             )
         parents.append(dataclasses.replace(run.parent, steps=run.fork_step, stop=None))
-    kept = [state_at(parent, parent.steps, session.lab) for parent in parents]
-    unknown = [parent for parent, state in zip(parents, kept, strict=True) if state is None]
+    here = Kept(parents, session.lab)
+    known = [here.at(parent, parent.steps) for parent in parents]
+    unknown = [parent for parent, state in zip(parents, known, strict=True) if state is None]
     beside = MemoryLab()
     train(unknown, device=session.device, lab=beside, stop_requested=session.stop_requested)  # type: ignore[arg-type]
-    states = [state or state_at(parent, parent.steps, beside) for parent, state in zip(parents, kept, strict=True)]
+    there = Kept(unknown, beside)
+    states = [state or there.at(parent, parent.steps) for parent, state in zip(parents, known, strict=True)]
     return [state for state in states if state is not None]
-
-
-def _states(run: Run, lab: Any) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    """The last state under each plan, the newest first; a plan that was killed early has none."""
-    for plan in lab.plans_of(run.identity):
-        state = lab.checkpoint(plan.identity)
-        if state is not None:
-            yield _of_member(plan, run, state)
 
 
 def _of_member(plan: Plan, run: Run, state: FleetState) -> tuple[int, dict[str, Tensor]]:

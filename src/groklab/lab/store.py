@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,15 @@ from groklab.lab.database import Database, enduring
 from groklab.lab.lease import SECONDS as LEASE_SECONDS
 from groklab.lab.lease import claim, held_plans
 from groklab.lab.migration import prepare
-from groklab.lab.queries import events_of, places_of, plan_number, records_of, select_evaluations, select_records
+from groklab.lab.queries import (
+    events_of,
+    places_of,
+    plan_number,
+    plans_by_run,
+    records_of,
+    select_evaluations,
+    select_records,
+)
 from groklab.lab.record import STATUSES, Definition, Event, RunRecord
 from groklab.lab.schema import evaluations, plan_members, plans, runs
 from groklab.lab.sharing import open_plan, standing
@@ -190,14 +198,15 @@ class Lab:
         """The newest plan that contains a run."""
         return next(iter(self.plans_of(run)), None)
 
-    @enduring
     def plans_of(self, run: str) -> list[Plan]:
         """The plans that contain a run, the newest first."""
-        newest = (
-            select(plans.c.plan).join(plan_members).where(plan_members.c.run == run).order_by(plans.c.opened.desc())
-        )
+        return self.plans_of_runs([run])[run]
+
+    @enduring
+    def plans_of_runs(self, identities: Sequence[str]) -> dict[str, list[Plan]]:
+        """For each of these runs the plans that contain it, the newest first."""
         with self.database.reading() as connection:
-            return [_plan(text) for text in connection.scalars(newest)]
+            return plans_by_run(connection, identities, _plan)
 
     def provenance(self, identity: str) -> dict[str, Any]:
         """Where a plan's numbers come from: what was said when it was first opened."""

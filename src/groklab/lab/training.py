@@ -28,7 +28,7 @@ from groklab.lab.memory import MemoryLab
 from groklab.lab.provenance import provenance
 from groklab.lab.record import RunRecord
 from groklab.lab.result import Result
-from groklab.lab.starting import last_step
+from groklab.lab.starting import Kept
 from groklab.lab.watching import Interrupted, Progress
 
 if TYPE_CHECKING:
@@ -161,14 +161,15 @@ def _agreed(left: dict[str, Run], wanted: Mapping[str, Run], session: Session) -
     lab = session.lab
     since = lab.standing()
     opened, held = lab.open_plans(), lab.held_plans()
-    ours = [plan for plan in opened if _can_resume(plan, wanted, session.device, lab)]
+    ours = [plan for plan in opened if plan.device == session.device and wanted.keys() >= set(plan.members)]
     elsewhere = [plan for plan in opened if plan.identity in held and plan not in ours]
     unfinished = {run.identity for run in _unfinished(left.values(), lab)}
     planned = {identity for plan in [*ours, *elsewhere] for identity in plan.members}
     for identity in left.keys() - unfinished - planned:
         del left[identity]
     rest = [run for identity, run in left.items() if identity not in planned]
-    starts = [last_step(run, lab) for run in rest]
+    kept = Kept(rest, lab)
+    starts = [kept.last_step(run) for run in rest]
     plans = plan_fleets(rest, session.device, start=starts, largest=session.fleet_size)
     if not all(lab.open_plan(plan, provenance(plan), since=since) for plan in plans):
         return None
@@ -201,13 +202,6 @@ def _wait(runs: int, session: Session) -> None:
     if session.progress is not None:
         session.progress.waiting(runs)
     time.sleep(_PAUSE)
-
-
-def _can_resume(plan: Plan, wanted: Mapping[str, Run], device: str, lab: Any) -> bool:
-    """Whether this call holds every member of an open plan, for the same device, and none went on without it."""
-    return plan.device == device and all(
-        identity in wanted and lab.plan_of(identity) == plan for identity in plan.members
-    )
 
 
 def _as_planned(plan: Plan, place: int, run: Run) -> Run:
