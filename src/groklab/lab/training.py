@@ -163,11 +163,11 @@ def _agreed(left: dict[str, Run], wanted: Mapping[str, Run], session: Session) -
     opened, held = lab.open_plans(), lab.held_plans()
     ours = [plan for plan in opened if plan.device == session.device and wanted.keys() >= set(plan.members)]
     elsewhere = [plan for plan in opened if plan.identity in held and plan not in ours]
-    unfinished = {run.identity for run in _unfinished(left.values(), lab)}
     planned = {identity for plan in [*ours, *elsewhere] for identity in plan.members}
-    for identity in left.keys() - unfinished - planned:
+    unplanned = [run for identity, run in left.items() if identity not in planned]
+    rest = _unfinished(unplanned, lab)
+    for identity in {run.identity for run in unplanned} - {run.identity for run in rest}:
         del left[identity]
-    rest = [run for identity, run in left.items() if identity not in planned]
     kept = Kept(rest, lab)
     starts = [kept.last_step(run) for run in rest]
     plans = plan_fleets(rest, session.device, start=starts, largest=session.fleet_size)
