@@ -19,6 +19,7 @@ from groklab.cli.options import (
     Seeds,
     StudyName,
     asked_study,
+    is_file,
     report_folder,
 )
 from groklab.cli.signals import Interruption
@@ -59,7 +60,7 @@ def run(
         from groklab.lab import Lab
 
         with Lab(lab) as opened:
-            if where == "cpu" and not quick:
+            if where == "cpu" and not quick and not is_file(study):
                 _say(f"the whole study takes long on a CPU; for a version that does not: groklab run {study} --quick")
             found, state = _train(asked, opened, where, interruption)
             conclude(asked, found, folder, opened, as_json=as_json, training=_training(state, where))
