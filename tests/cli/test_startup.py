@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SLOW = ("matplotlib", "numpy", "scipy", "sqlalchemy", "torch")
+SLOW = ("matplotlib", "numpy", "scipy", "sqlalchemy", "torch", "yaml")
 COMMANDS = [["--help"], ["run", "--help"], ["list"], ["status"], ["status", "--json"], ["run", "nonsense"]]
 
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from groklab.errors import UsageError
 from groklab.fleet.optimizer import SGD, AdamW
 from groklab.fleet.run import Run, Stop
+from groklab.models import Init
 from groklab.studies.changes import parse_changes, vary
 
 
@@ -60,6 +61,39 @@ def test_a_record_is_asked_for_by_name_by_object_or_by_its_fields() -> None:
     assert vary(Run(stop=Stop()), {"stop": None}).stop is None
 
 
+def test_tasks_and_initializations_are_written_as_anywhere() -> None:
+    run = vary(Run(), {"task": "x_minus_y", "task.modulus": 23, "init": "he", "init.reach": "all"})
+    assert run == Run(task="x_minus_y mod 23", init=Init(name="he", reach="all"))
+    with pytest.raises(UsageError, match="unknown initialization 'hee'"):
+        vary(Run(), {"init": "hee", "init.reach": "all"})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"init.gains.ffn": 2, "init.gains.readout": 0.5},
+        {"init": {"gains": {"ffn": 2, "readout": 0.5}}},
+        {"init.gains": [["ffn", 2], ["readout", 0.5]]},
+        {"init.gains": [["ffn", 2]], "init.gains.readout": 0.5},
+    ],
+)
+def test_gains_are_pairs_or_a_mapping(changes: dict[str, object]) -> None:
+    changed, meant = vary(Run(), changes), Run(init=Init(gains=(("ffn", 2.0), ("readout", 0.5))))
+    assert changed == meant and changed.identity == meant.identity
+
+
+def test_gains_that_are_there_are_kept() -> None:
+    run = Run(init=Init(gains=(("ffn", 2.0), ("readout", 3.0))))
+    assert dict(vary(run, {"init.gains.ffn": 1}).init.gains) == {"ffn": 1.0, "readout": 3.0}
+    with pytest.raises(UsageError, match=r"init\.gains must be a list, each a list of 2 \(text, a number\)"):
+        vary(run, {"init.gains.ffn": True})
+
+
+@pytest.mark.parametrize("text", ["1" * 5000, "[" * 100_000, "-" + "9" * 4301])
+def test_a_value_beyond_all_measure_is_text(text: str) -> None:
+    assert parse_changes([f"optimizer.lr={text}"]) == {"optimizer.lr": text}
+
+
 @given(st.integers(0, 10))
 def test_a_whole_number_where_a_number_is_wanted_keeps_the_identity(decay: int) -> None:
     assert vary(Run(), {"optimizer.weight_decay": decay}) == Run(optimizer=AdamW(weight_decay=float(decay)))
@@ -77,6 +111,8 @@ def test_a_whole_number_where_a_number_is_wanted_keeps_the_identity(decay: int) 
         ({"optimizer.lr": "fast"}, r"optimizer.lr must be a number, not 'fast'"),
         ({"optimizer.lr": True}, r"optimizer.lr must be a number, not True"),
         ({"optimizer.lr": -1.0}, "lr must be"),
+        ({"optimizer.lr": 10**400}, "optimizer.lr must be a number, not 1000"),
+        ({"optimizer.betas": {"one": 0.9}}, "which has no settings inside it"),
         ({"optimizer.betas": [0.9]}, r"optimizer.betas must be a list of 2"),
         ({"steps": 10.5}, r"steps must be a whole number, not 10.5"),
         ({"precision": "float16"}, "precision must be 'float64' or"),

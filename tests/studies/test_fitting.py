@@ -2,7 +2,7 @@ from typing import Literal
 
 import pytest
 
-from groklab.studies.fitting import describe, fit
+from groklab.studies.fitting import are_pairs, describe, fit
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,7 @@ def test_values_become_what_the_type_says(value: object, hint: object, fitted: o
         ("ab", tuple[str, ...]),
         (float("inf"), int),
         (1, Literal[True]),
+        (10**400, float),
     ],
 )
 def test_values_of_another_kind_are_refused(value: object, hint: object) -> None:
@@ -49,3 +50,8 @@ def test_types_are_described_in_words() -> None:
     assert describe(int | Literal["full"]) == "a whole number or 'full'"
     assert describe(tuple[float, float]) == "a list of 2 (a number, a number)"
     assert describe(tuple[str, ...]) == "a list, each text"
+
+
+def test_pairs_are_told_from_other_lists() -> None:
+    assert are_pairs(tuple[tuple[str, float], ...])
+    assert not any(map(are_pairs, (tuple[float, float], tuple[str, ...], str | tuple[str, ...], list[int], int)))

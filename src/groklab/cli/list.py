@@ -33,7 +33,10 @@ INITIALIZATIONS = {
 
 
 def list_() -> None:
-    """Name the studies, tasks, models and initializations."""
+    """Name the studies, tasks, models and initializations.
+
+    A study of your own is a YAML file that uses these names: groklab run FILE.yaml.
+    """
     sections = {
         "studies": studies(),
         "tasks (another size: 'x_plus_y mod 113', 'permutation of 4')": TASKS,

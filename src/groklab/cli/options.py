@@ -1,5 +1,6 @@
 """What several commands accept, said once."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,12 +14,15 @@ from groklab.errors import UsageError, unknown
 if TYPE_CHECKING:
     from groklab.lab.store import Lab
     from groklab.studies import Study
+    from groklab.studies.study_file import StudyFile
 
 LAB = "sqlite:///groklab.db"
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float64", "float32", "tf32", "bf16")  # those of fleet/run.py, which takes a second to import
 
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="Its name, as `groklab list` says it.")]
+StudyName = Annotated[
+    str, typer.Argument(metavar="STUDY|FILE", help="Its name, as `groklab list` says it, or a YAML file: decay.yaml.")
+]
 Quick = Annotated[bool, typer.Option("--quick", help="The version of the study for a laptop.")]
 Seeds = Annotated[int | None, typer.Option(metavar="N", help="Seeds an arm; by default the study's own number.")]
 Changes = Annotated[
@@ -45,17 +49,30 @@ def asked_study(
     """The study as the options ask for it; what cannot be right is refused before torch is imported."""
     from groklab.studies import STUDIES, StudyOptions, build_study, parse_changes
 
-    if name not in STUDIES:
+    if not is_file(name) and name not in STUDIES:
         raise unknown("study", name, STUDIES)
+    file = _read(name) if is_file(name) else None
     changed = parse_changes(changes or ())
     if precision is not None:
         choice("--precision", precision, PRECISIONS)
         if "precision" in changed:
             raise UsageError("--precision and --set precision=… say the same thing; give one of them")
         changed["precision"] = precision
-    elif quick and "precision" not in changed:
+    elif quick and "precision" not in changed and (file is None or not file.sets("precision")):
         changed["precision"] = quick_precision()
-    return build_study(name, StudyOptions(quick=quick, seeds=seeds, changes=changed))
+    options = StudyOptions(quick=quick, seeds=seeds, changes=changed)
+    return build_study(name, options) if file is None else file.study(options)
+
+
+def is_file(study: str) -> bool:
+    """Whether a study is asked for by the file that describes it, not by its name."""
+    return study.lower().endswith((".yaml", ".yml")) or "/" in study or os.sep in study
+
+
+def _read(path: str) -> "StudyFile":
+    from groklab.studies.study_file import read_study_file
+
+    return read_study_file(path)
 
 
 def existing_lab(url: str) -> "Lab":

@@ -20,6 +20,7 @@ from groklab.cli.options import (
     Seeds,
     StudyName,
     asked_study,
+    is_file,
     report_folder,
 )
 from groklab.cli.signals import Interruption
@@ -77,7 +78,7 @@ def run(
         kept = Retention(every=keep_every, powers_of_two=keep_powers_of_two)
         how: dict[str, Any] = {"device": where, "fleet_size": fleet_size, "retention": kept}
         with Lab(lab) as opened:
-            if where == "cpu" and not quick:
+            if where == "cpu" and not quick and not is_file(study):
                 _say(f"the whole study takes long on a CPU; for a version that does not: groklab run {study} --quick")
             found, state = _train(asked, opened, how, interruption)
             conclude(asked, found, folder, opened, as_json=as_json, training=_training(state, where))

@@ -1,12 +1,13 @@
 """Changes to a run, written as KEY=VALUE: "steps=2000", "optimizer.lr=3e-4", "optimizer=sgd", "stop.evaluations=5"."""
 
 import dataclasses
+import functools
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from groklab.errors import UsageError, unknown
-from groklab.studies.fitting import describe, fit
+from groklab.studies.fitting import are_pairs, describe, fit
 
 if TYPE_CHECKING:
     from groklab.fleet.run import Run
@@ -31,7 +32,7 @@ def parse_changes(pairs: Iterable[str]) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, or a number or a nesting beyond all measure
         return text
 
 
@@ -45,7 +46,8 @@ def vary(run: "Run", changes: Mapping[str, Any], *, fixed: Collection[str] = ("s
 
 def _changed(config: Config, changes: Mapping[str, Any], *, hidden: Collection[str], path: str = "") -> Config:
     """All fields of one record are replaced at once, so that only their final combination must be a valid one."""
-    hints = {name: hint for name, hint in get_type_hints(type(config)).items() if path + name not in hidden}
+    kind: type = type(config)
+    hints = {name: hint for name, hint in _hints(kind).items() if path + name not in hidden}
     values: dict[str, Any] = {}
     inside: dict[str, dict[str, Any]] = {}
     for key, value in changes.items():
@@ -57,17 +59,24 @@ def _changed(config: Config, changes: Mapping[str, Any], *, hidden: Collection[s
         else:
             values[name] = _converted(value, hints[name], path + name)
     for name, nested in inside.items():
-        record = _record(values.get(name, getattr(config, name)), path + name)
-        values[name] = _changed(record, nested, hidden=hidden, path=f"{path}{name}.")
+        current = values.get(name, getattr(config, name))
+        if are_pairs(hints[name]):
+            values[name] = _converted([*{**dict(current), **nested}.items()], hints[name], path + name)
+        else:
+            record = _record(current, path + name)
+            values[name] = _changed(record, nested, hidden=hidden, path=f"{path}{name}.")
     return dataclasses.replace(config, **values)  # type: ignore[type-var]
 
 
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _converted(value: Any, hint: Any, key: str) -> Any:
-    names = _named().get(key)
-    if names is not None and isinstance(value, str):
-        if value not in names:
-            raise unknown(key, value, names)
-        return names[value]()
+    readers = _readers()
+    if key in readers and isinstance(value, str):
+        return readers[key](value)
     try:
         return fit(value, hint)
     except ValueError:
@@ -85,9 +94,25 @@ def _record(current: Any, key: str) -> Any:
     return current
 
 
-def _named() -> dict[str, Mapping[str, Any]]:
-    """Records that can be asked for by a name, with their defaults."""
+@functools.cache
+def _readers() -> dict[str, Callable[[str], Any]]:
+    """Records that can be asked for by a text."""
     from groklab.fleet.optimizer import OPTIMIZERS
     from groklab.models.build import MODELS
+    from groklab.models.initialization import parse_init
+    from groklab.tasks import parse_task
 
-    return {"optimizer": OPTIMIZERS, "model": MODELS}
+    def named(kind: str, table: Mapping[str, Any]) -> Callable[[str], Any]:
+        def read(name: str) -> Any:
+            if name not in table:
+                raise unknown(kind, name, table)
+            return table[name]()
+
+        return read
+
+    return {
+        "init": parse_init,
+        "model": named("model", MODELS),
+        "optimizer": named("optimizer", OPTIMIZERS),
+        "task": parse_task,
+    }

@@ -1,5 +1,6 @@
 """Whether a value that someone wrote fits a field's type, and what would."""
 
+import sys
 import types
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -24,7 +25,7 @@ def fit(value: Any, hint: Any) -> Any:
         return _fit_literal(value, get_args(hint))
     if origin is tuple:
         return _fit_tuple(value, get_args(hint))
-    if hint is float and type(value) is int:
+    if hint is float and type(value) is int and abs(value) <= sys.float_info.max:
         return float(value)
     if hint is int and type(value) is float and value.is_integer():
         return int(value)
@@ -53,6 +54,12 @@ def _fit_tuple(value: Any, hints: tuple[Any, ...]) -> tuple[Any, ...]:
         raise ValueError
     wanted = (hints[0],) * len(value) if hints[-1] is Ellipsis else hints
     return tuple(fit(item, hint) for item, hint in zip(value, wanted, strict=True))
+
+
+def are_pairs(hint: Any) -> bool:
+    """Whether the type is a list of pairs, which may be written as a mapping."""
+    inside = get_args(hint)
+    return get_origin(hint) is tuple and inside[-1] is Ellipsis and get_origin(inside[0]) is tuple
 
 
 def describe(hint: Any) -> str:
