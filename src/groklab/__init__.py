@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from groklab.models.decoder import DecoderConfig
     from groklab.models.initialization import Init
     from groklab.models.lift import lift
+    from groklab.models.saving import load_model, save_model
+    from groklab.models.transformer_lens import hooked_transformer, load_hooked
     from groklab.tasks.custom import Custom
 
     __version__: str
@@ -35,7 +37,11 @@ __all__ = [
     "Seeds",
     "Stop",
     "__version__",
+    "hooked_transformer",
     "lift",
+    "load_hooked",
+    "load_model",
+    "save_model",
     "studies",
     "train",
 ]
@@ -51,7 +57,11 @@ _HOMES = {
     "SGD": "groklab.fleet.optimizer",
     "Seeds": "groklab.fleet.run",
     "Stop": "groklab.fleet.run",
+    "hooked_transformer": "groklab.models",
     "lift": "groklab.models",
+    "load_hooked": "groklab.models",
+    "load_model": "groklab.models",
+    "save_model": "groklab.models",
     "train": "groklab.lab.training",
 }
 

@@ -37,6 +37,10 @@ class CheckpointError(LabError):
     """A checkpoint is damaged, incomplete or of another plan."""
 
 
+class ModelFileError(GroklabError):
+    """A saved model is damaged, incomplete or of another version."""
+
+
 class TrainingError(GroklabError):
     """A fleet failed while training."""
 

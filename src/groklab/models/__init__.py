@@ -5,6 +5,8 @@ from groklab.models.decoder import Decoder, DecoderConfig
 from groklab.models.initialization import Init, parse_init
 from groklab.models.lift import Lifted, lift
 from groklab.models.prefix_sharing import PrefixShared
+from groklab.models.saving import load_model, save_model
+from groklab.models.transformer_lens import hooked_transformer, load_hooked, save_hooked
 from groklab.models.vocabulary import SEQUENCE, Vocabulary
 
 __all__ = [
@@ -19,6 +21,11 @@ __all__ = [
     "Vocabulary",
     "build",
     "draw_parameters",
+    "hooked_transformer",
     "lift",
+    "load_hooked",
+    "load_model",
     "parse_init",
+    "save_hooked",
+    "save_model",
 ]
