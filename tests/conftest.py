@@ -16,11 +16,13 @@ CHECKED = ("attention", "blocks", "models")
 
 CACHE.mkdir(exist_ok=True)
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(CACHE / "hypothesis"))
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when it is imported; else it writes into the home
 os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("MPLCONFIGDIR", str(CACHE / "matplotlib"))
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(CACHE))
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(CACHE / "inductor"))
 os.environ.setdefault("TRITON_CACHE_DIR", str(CACHE / "triton"))
+os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when the first test imports torch; the workers share the cores
 
 # Installed before anything imports groklab, and switched on test by test (`_shapes`).

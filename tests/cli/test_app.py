@@ -26,6 +26,11 @@ WRONG = [
     ("run initialization --device cpu --lab nonsense", "'nonsense' is not the address of a lab"),
     ("run initialization --out a.file", "it is a file; name a folder"),
     ("report initialization", "there is no lab at"),
+    ("export initialization --to out --as csv", "there is no lab at"),
+    ("export initialization --to out --as xls", "unknown form 'xls'; known: csv, json"),
+    ("export initialization --to a.file --as csv", "it is a file; name a folder"),
+    ("export initialization --to . --as csv", "it is where you are; name a folder inside it"),
+    ("export nonsense --to out --as csv", "unknown study 'nonsense'; known: initialization"),
     ("show 12ab", "there is no lab at"),
     ("status --lab mysql://somewhere", "mysql is not supported"),
 ]
@@ -45,7 +50,8 @@ def test_a_wrong_request_is_one_sentence_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
-    "line", ["nonsense", "run", "run initialization --nonsense", "run initialization --seeds x", ""]
+    "line",
+    ["nonsense", "run", "run initialization --nonsense", "run initialization --seeds x", "export initialization", ""],
 )
 def test_what_the_parser_refuses_is_a_usage_error_too(line: str, groklab: Any) -> None:
     result = groklab(*line.split())

@@ -5,6 +5,7 @@ list     names what there is
 status   what the lab holds
 show     one run
 report   tables and figures from what the lab holds
+export   what the lab holds, for other tools
 doctor   what is installed, and which precision is fastest here
 bench    the race against a plain PyTorch loop
 

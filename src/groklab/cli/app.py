@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from groklab.cli.bench import bench
 from groklab.cli.doctor import doctor
+from groklab.cli.export import export
 from groklab.cli.lab import lab
 from groklab.cli.list import list_
 from groklab.cli.report import report
@@ -43,6 +44,7 @@ app.command("list")(list_)
 app.command()(status)
 app.command()(show)
 app.command()(report)
+app.command()(export)
 app.command()(doctor)
 app.add_typer(lab, name="lab")
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench)

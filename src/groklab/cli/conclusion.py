@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from groklab.lab.handover.handed import flattened
 from groklab.reports.answer import answer
 from groklab.reports.markdown import write_report
 from groklab.reports.series import Cell, cells
@@ -57,16 +58,9 @@ def provenance(study: "Study", lab: "Lab") -> dict[str, object]:
     plans = {plan.identity: plan for plan in newest}
     found: dict[str, dict[str, None]] = {}
     for identity in plans:
-        for key, value in _flat(lab.provenance(identity)):
+        for key, value in flattened(lab.provenance(identity)).items():
             found.setdefault(key, {})[str(value)] = None
     return {"lab": lab.url, "plans": _listed(plans), **{key: _listed(values) for key, values in found.items()}}
-
-
-def _flat(values: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
-    pairs: list[tuple[str, Any]] = []
-    for key, value in values.items():
-        pairs += _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else [(path + key, value)]
-    return pairs
 
 
 def _listed(values: Mapping[str, Any]) -> str:

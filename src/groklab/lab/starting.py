@@ -28,6 +28,10 @@ class Kept:
         """The step that a run can continue from: that of its last checkpointed state, or its own start."""
         return next((step for step, _ in self._states(run)), run.start)
 
+    def last(self, run: Run) -> tuple[int, dict[str, Tensor]] | None:
+        """The last state that is kept of a run, and its step; None when nothing is."""
+        return next(self._states(run), None)
+
     def at(self, run: Run, step: int) -> dict[str, Tensor] | None:
         """What is kept of a run at this step: at the end of a plan, or for good; None when nothing is."""
         for wanted in (None, step):
