@@ -33,7 +33,7 @@ Precision = Annotated[
     str | None,
     typer.Option(
         metavar="|".join(PRECISIONS),
-        help="Precision of every run: float32, or for --quick bf16 where the processor has matrix units for it.",
+        help="Precision of every run: float32, or for --quick bf16 where the processor multiplies in it.",
     ),
 ]
 LabUrl = Annotated[
