@@ -1,4 +1,4 @@
-"""`groklab export`: what the lab holds of a study, handed to another tool."""
+"""`groklab export`: what the lab holds of a study, as files for groklab itself or for another tool."""
 
 import json
 from pathlib import Path
@@ -12,13 +12,14 @@ from groklab.cli.options import (
     LAB,
     AsJson,
     Changes,
+    From,
     LabUrl,
     Precision,
     Quick,
     Seeds,
     StudyName,
     asked_study,
-    existing_lab,
+    lab_or_export,
 )
 from groklab.errors import LabError, UsageError
 from groklab.lab.handover import FORMS
@@ -39,7 +40,8 @@ One = Annotated[
 def export(
     study: StudyName,
     to: To,
-    form: As,
+    form: As = "lab",
+    source: From = None,
     run: One = None,
     quick: Quick = False,
     seeds: Seeds = None,
@@ -48,14 +50,14 @@ def export(
     lab: LabUrl = LAB,
     as_json: AsJson = False,
 ) -> None:
-    """Hand what the lab holds of a study to another tool.
+    """Write what the lab holds of a study to files, for groklab itself or for another tool.
 
     Nothing is trained. Ask as `groklab run` was asked: other options mean other runs.
     """
     keep_caches_here()
     check_folder(to, form)
     asked = asked_study(study, quick, seeds, changes, precision)
-    with existing_lab(lab) as opened:
+    with lab_or_export(lab, source) as opened:
         from groklab.lab.handover.export import export as write
 
         found = _found(asked, opened, run)

@@ -1,8 +1,10 @@
 """What several commands accept, said once."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +40,9 @@ Precision = Annotated[
 ]
 LabUrl = Annotated[
     str, typer.Option("--lab", metavar="URL", envvar="GROKLAB_LAB", help="Where runs and curves are kept.")
+]
+From = Annotated[
+    Path | None, typer.Option("--from", metavar="DIR", help="Read an export (`groklab export`) in the place of a lab.")
 ]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where the report goes.", show_default="report-STUDY")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else on stderr.")]
@@ -84,6 +89,22 @@ def existing_lab(url: str) -> "Lab":
     if path is not None and not path.exists():
         raise UsageError(f"there is no lab at {path}; `groklab run` makes one, --lab names another")
     return Lab(url)
+
+
+@contextmanager
+def lab_or_export(url: str, source: Path | None) -> "Iterator[Lab]":
+    """The lab at this address, or what an export holds, in a lab that lives as long as the command."""
+    if source is None:
+        with existing_lab(url) as lab:
+            yield lab
+        return
+    from groklab.lab import Lab
+    from groklab.lab.archive import read_archive
+
+    with TemporaryDirectory(prefix="groklab-") as folder, Lab(f"sqlite:///{folder}/export.db") as lab:
+        read_archive(source, lab)
+        lab.url = str(source)
+        yield lab
 
 
 def report_folder(study: "Study", out: Path | None) -> Path:

@@ -5,6 +5,7 @@ from groklab.cli.options import (
     LAB,
     AsJson,
     Changes,
+    From,
     LabUrl,
     Out,
     Precision,
@@ -12,7 +13,7 @@ from groklab.cli.options import (
     Seeds,
     StudyName,
     asked_study,
-    existing_lab,
+    lab_or_export,
     report_folder,
 )
 from groklab.errors import LabError
@@ -25,6 +26,7 @@ def report(
     changes: Changes = None,
     precision: Precision = None,
     lab: LabUrl = LAB,
+    source: From = None,
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
@@ -35,11 +37,13 @@ def report(
     keep_caches_here()
     asked = asked_study(study, quick, seeds, changes, precision)
     folder = report_folder(asked, out)
-    with existing_lab(lab) as opened:
+    with lab_or_export(lab, source) as opened:
         from groklab.cli.conclusion import conclude
         from groklab.lab.training import results
 
         found = results(asked.runs, opened)
         if not found:
-            raise LabError(f"the lab {lab} holds no run of this study as it is asked for here; `groklab run` trains it")
+            raise LabError(
+                f"the lab {opened.url} holds no run of this study as it is asked for here; `groklab run` trains it"
+            )
         conclude(asked, found, folder, opened, as_json=as_json)

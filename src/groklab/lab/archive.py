@@ -56,8 +56,8 @@ def write_archive(lab: Lab, folder: Path, runs: Sequence[str] | None = None) -> 
 
 
 def is_archive(folder: Path) -> bool:
-    """Whether a folder holds the export of a lab and nothing else."""
-    return folder.is_dir() and {path.name for path in folder.iterdir()} == {MANIFEST, CURVES}
+    """Whether a folder holds the export of a lab."""
+    return all((folder / name).is_file() for name in (MANIFEST, CURVES))
 
 
 def read_archive(folder: Path, lab: Lab) -> tuple[int, int]:

@@ -109,7 +109,7 @@ def test_the_folder_one_works_in_is_not_replaced(tmp_path: Path, monkeypatch: py
 
 
 def test_an_unknown_form_is_told_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown form 'xls'; known: csv, json, mlflow"):
+    with pytest.raises(UsageError, match="unknown form 'xls'; known: csv, json, lab, mlflow"):
         check_folder(tmp_path / "out", "xls")
 
 

@@ -1,5 +1,6 @@
 """What a lab holds, handed to the tools that people already use: one file a tool.
 
+lab_files          what groklab itself reads back
 csv_files          curves and runs as tables
 json_file          runs with their curves as one object
 tensorboard_events TensorBoard's event files
@@ -33,6 +34,11 @@ class Form:
 
 
 FORMS: dict[str, Form] = {
+    "lab": Form(
+        file="lab_files",
+        what="two small files that hold everything but the weights: what results are committed as",
+        open_with="groklab report STUDY --from {folder}",
+    ),
     "csv": Form(
         file="csv_files",
         what="two tables: curves.csv, a line an evaluation; runs.csv, a line a run",

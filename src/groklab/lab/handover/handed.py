@@ -22,6 +22,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.()+=-]+")
 class Handed:
     """`name` is task/arm/seed and names no other run; `trained()` is its model, None where the lab keeps no state."""
 
+    lab: Any
     result: Result
     study: str
     task: str
@@ -70,6 +71,7 @@ def handed(study: str, places: Mapping[str, tuple[str, str]], results: Iterable[
     where = _provenance(lab, [result.run.identity for result in listed])
     return [
         Handed(
+            lab=lab,
             result=result,
             study=study,
             task=places[result.run.identity][0],
