@@ -1,6 +1,5 @@
 """Reports: what tested functions computed, as tables, figures and a document.
 
-outcomes   one run: when it reached the threshold, how it ended
 series     one arm: median, intervals, ratio to the reference, curves with bands
 answer     what the numbers say, in sentences that do not say more than the numbers
 wording    numbers as people read them

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groklab.analysis.intervals import Interval
-from groklab.reports.outcomes import Outcome
 from groklab.reports.series import Cell
 from groklab.reports.wording import reached_label
+from groklab.studies.outcomes import Outcome
 
 if TYPE_CHECKING:
     from groklab.studies.study import Study

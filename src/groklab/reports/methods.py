@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from groklab.analysis.bands import Band
-from groklab.reports.outcomes import HELD
 from groklab.reports.series import Cell, Lines
 from groklab.reports.tables import markdown_table
 from groklab.reports.wording import percent, reached_label, steps
+from groklab.studies.outcomes import HELD
 
 if TYPE_CHECKING:
     from groklab.fleet.run import Run

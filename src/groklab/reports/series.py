@@ -11,8 +11,8 @@ from groklab.analysis.bands import Band, Member, band
 from groklab.analysis.intervals import Interval, geometric_mean, median_interval, t_on_log
 from groklab.analysis.ratios import Ratio, Time, paired_ratio
 from groklab.analysis.survival import Between, Times, median
-from groklab.reports.outcomes import Outcome, outcomes
 from groklab.reports.wording import between
+from groklab.studies.outcomes import Outcome, outcomes
 
 if TYPE_CHECKING:
     from groklab.fleet.run import Seeds

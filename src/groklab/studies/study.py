@@ -1,34 +1,55 @@
-"""A study: a question, and the runs that answer it, arm by arm."""
+"""A study: a question, the runs that answer it, arm by arm, and the claims that they decide."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from groklab.checks import number, whole
-from groklab.errors import UsageError
+from groklab.errors import UsageError, unknown
 from groklab.studies.changes import vary
 
 if TYPE_CHECKING:
     from groklab.fleet.run import Run
     from groklab.lab import Lab, Result
+    from groklab.studies.claims import Claim
+
+MAIN = "main"  # the part of a study that is its own arms, without its other parts
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Something that a study's report shows, by its name in `reports/views/`; `by` names the levels that it goes by."""
+
+    kind: str
+    by: tuple[str, ...] = ()
+
+
+VIEWS = (View("steps"), View("curves"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One way of training on one task: runs that differ in their seeds alone."""
+    """One way of training on one task: runs that differ in their seeds alone.
+
+    `levels` are its coordinates where a study varies several things: {"component": "ffn", "gain": 2.0}.
+    """
 
     task: str
     name: str
     runs: tuple[Run, ...]
+    levels: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """Arms are compared by the steps they take to `threshold`, always within a task.
 
-    `factor` says what an arm is ("initialization"), `reference` names the arm that the others are measured by.
+    `factor` says what an arm is ("initialization"), `reference` names the arm that the others are measured by. `views`
+    are what its report shows (`reports/views/`), `claims` what its runs decide. `parts` are further studies under the
+    same name, each whole in itself. `grow` makes a study adaptive: from what its runs came to it names all arms that
+    are wanted by now; when it adds none, the study is complete.
     """
 
     name: str
@@ -37,23 +58,51 @@ class Study:
     threshold: float = 0.99
     factor: str = "arm"
     reference: str | None = None
+    views: tuple[View, ...] = VIEWS
+    claims: tuple[Claim, ...] = ()
+    parts: tuple[Study, ...] = ()
+    grow: Callable[[Sequence[Result]], tuple[Arm, ...]] | None = None
 
     def __post_init__(self) -> None:
         number("threshold", self.threshold, above=0.0, at_most=1.0)
         cells = [(arm.task, arm.name) for arm in self.arms]
         if len(set(cells)) < len(cells):
             raise UsageError(f"study {self.name} has two arms of the same task and name")
+        names = [MAIN, *(part.name for part in self.parts)]
+        if len(set(names)) < len(names):
+            raise UsageError(f"study {self.name} has two parts of the same name")
+
+    @property
+    def sections(self) -> tuple[Study, ...]:
+        """The study without its parts, then its parts."""
+        return (replace(self, parts=()) if self.parts else self, *self.parts)
+
+    def part(self, name: str) -> Study:
+        """The part of that name; "main" is the study without the others."""
+        named = dict(zip([MAIN, *(part.name for part in self.parts)], self.sections, strict=True))
+        if name not in named:
+            raise unknown("part", name, named)
+        return named[name]
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Every run once, in the order of the arms."""
-        return tuple({run.identity: run for arm in self.arms for run in arm.runs}.values())
+        """Every run once, in the order of the arms, parts included."""
+        arms = (arm for section in self.sections for arm in section.arms)
+        return tuple({run.identity: run for arm in arms for run in arm.runs}.values())
+
+    def grown(self, results: Sequence[Result]) -> Study:
+        """The study with the arms that these results ask for, in every part."""
+        arms = self.arms if self.grow is None else self.grow(results)
+        return replace(self, arms=arms, parts=tuple(part.grown(results) for part in self.parts))
 
     def run(self, lab: Lab | None = None, *, device: str = "auto") -> list[Result]:
         """Train what the lab does not hold yet, and return what came of every run."""
         from groklab.lab.training import train
 
-        return train(self.runs, lab=lab, device=device)
+        study, found = self, train(self.runs, lab=lab, device=device)
+        while len((larger := study.grown(found)).runs) > len(study.runs):
+            study, found = larger, train(larger.runs, lab=lab, device=device)
+        return found
 
     @property
     def tasks(self) -> tuple[str, ...]:
