@@ -7,18 +7,27 @@ Checkpoints are not in it: it is made to be kept for good, and small.
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Table
 
 import groklab
 from groklab.errors import LabError, ResourceError, UsageError
 from groklab.files import durable, sealed, unsealed, whole_folder
-from groklab.lab.content import MEASURED, PARTS, Content, read_content, read_evaluations, write_content
-from groklab.lab.schema import COUNTS, FLOATS
+from groklab.lab.content import (
+    MEASURED,
+    PARTS,
+    Content,
+    columns_of,
+    read_content,
+    read_evaluations,
+    write_content,
+)
+from groklab.lab.schema import COUNTS, FLOATS, plans, runs
 from groklab.lab.store import Lab
 
 FORMAT = 1
@@ -28,12 +37,12 @@ _TEXTS = ("odd", "extra")
 _NOTHING = -1  # for a count that was not measured: none is negative
 
 
-def write_archive(lab: Lab, folder: Path, runs: Sequence[str] | None = None) -> int:
+def write_archive(lab: Lab, folder: Path, wanted: Sequence[str] | None = None) -> int:
     """Write what a lab holds of some runs (or all) to a folder; how many evaluations that are."""
     if folder.exists() and any(folder.iterdir()) and not is_archive(folder):
         raise UsageError(f"{folder} is not empty and holds no earlier export of a lab; name a new folder")
     with lab.database.reading() as connection:
-        content = read_content(connection, runs)
+        content = read_content(connection, wanted)
         if not content.plans:
             raise LabError(f"the lab {lab.url} holds nothing of these runs; `groklab run` trains them")
         numbered = [
@@ -63,8 +72,10 @@ def is_archive(folder: Path) -> bool:
 def read_archive(folder: Path, lab: Lab) -> tuple[int, int]:
     """Add an export to a lab; how many runs and plans were not there before."""
     body, arrays = _read(folder)
-    content = _from_json(body)
-    pieces = _unpacked(arrays)
+    try:
+        content, pieces = _from_json(body), _unpacked(arrays)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise LabError(f"{folder} is not as groklab writes an export: {error}") from error
     measured = ((plan["identity"], [pieces.get(place, [])]) for place, plan in enumerate(content.plans))
     return write_content(lab.database, content, measured)
 
@@ -138,12 +149,17 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_json(body: dict[str, Any]) -> Content:
-    def rows(name: str) -> list[dict[str, Any]]:
-        return [dict(_live(row)) for row in body.get(name, [])]
+    def rows(table: Table) -> list[dict[str, Any]]:
+        return [_live(row, table) for row in body.get(table.name, [])]
 
-    return Content(rows("runs"), rows("plans"), {table.name: rows(table.name) for table in PARTS})
+    return Content(rows(runs), rows(plans), {table.name: rows(table) for table in PARTS})
 
 
-def _live(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in row.items():
-        yield name, datetime.fromisoformat(value["at"]) if isinstance(value, dict) else value
+def _live(row: dict[str, Any], table: Table) -> dict[str, Any]:
+    """A row of a table, which has all of its columns and no others."""
+    columns = set(columns_of(table))
+    if set(row) != columns:
+        raise ValueError(f"a row of {table.name} has not the columns {', '.join(sorted(columns))}")
+    return {
+        name: datetime.fromisoformat(value["at"]) if isinstance(value, dict) else value for name, value in row.items()
+    }

@@ -7,18 +7,22 @@ from typing import Any
 
 from sqlalchemy import Connection, func, inspect, select
 
-from groklab.errors import CheckpointError
+from groklab.errors import CheckpointError, LabError
 from groklab.lab.schema import artifacts, attempts, evaluations, metadata, plan_members, plans, runs
 from groklab.lab.store import Lab
 
 
 def check(lab: Lab) -> list[str]:
     """Every fault that is found, as a sentence; none is what one wants."""
-    with lab.database.reading() as connection:
-        faults = lab.database.kind.faults(connection)
-        for look in (_tables, _runs, _plans, _evaluations, _attempts, _artifacts):
-            faults += look(connection)
-        known = set(connection.scalars(select(plans.c.identity)))
+    faults: list[str] = []
+    try:
+        with lab.database.reading() as connection:
+            faults += lab.database.kind.faults(connection)
+            for look in (_tables, _runs, _plans, _evaluations, _attempts, _artifacts):
+                faults.extend(look(connection))
+            known = set(connection.scalars(select(plans.c.identity)))
+    except LabError as error:  # what cannot be read cannot be looked at any further
+        return [*faults, str(error)]
     return [*faults, *_checkpoints(lab, known)]
 
 
@@ -34,7 +38,7 @@ def _runs(connection: Connection) -> Iterator[str]:
     for identity, canonical, status, step in connection.execute(
         select(runs.c.identity, runs.c.canonical, runs.c.status, runs.c.step)
     ):
-        if _hash(json.loads(canonical)) != identity:
+        if _hash(_body(canonical)) != identity:
             yield f"the run {identity} is not what its identity says: its definition was changed"
         if status == "new" and step:
             yield f"the run {identity} is new, and at step {step}"
@@ -45,9 +49,10 @@ def _plans(connection: Connection) -> Iterator[str]:
     for plan, place, run in connection.execute(select(plan_members.c.plan, plan_members.c.place, plan_members.c.run)):
         members.setdefault(plan, {})[place] = run
     for number, identity, text in connection.execute(select(plans.c.number, plans.c.identity, plans.c.plan)):
-        body = json.loads(text)
+        body = _body(text)
         if _hash(body) != identity:
             yield f"the plan {identity} is not what its identity says: its text was changed"
+            continue
         for place, run in members.get(number, {}).items():
             if place >= len(body["members"]) or body["members"][place] != run:
                 yield f"the plan {identity} has another run at place {place} than the lab says"
@@ -82,8 +87,9 @@ def _evaluations(connection: Connection) -> Iterator[str]:
         .group_by(runs.c.identity, runs.c.step)
     )
     for run, step, measured in connection.execute(last):
-        if measured is not None and measured != step:
-            yield f"the run {run} is done at step {step}, and was last measured at step {measured}"
+        if measured != step:
+            last_measured = "never measured" if measured is None else f"last measured at step {measured}"
+            yield f"the run {run} is done at step {step}, and was {last_measured}"
 
 
 def _attempts(connection: Connection) -> Iterator[str]:
@@ -117,6 +123,14 @@ def _checkpoints(lab: Lab, known: set[str]) -> Iterator[str]:
                     yield f"the checkpoint {path} belongs to another plan"
             except CheckpointError as error:
                 yield str(error)
+
+
+def _body(text: str) -> Any:
+    """What a text says; None where it is no JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _hash(body: Any) -> str:

@@ -136,13 +136,14 @@ def _known_members(connection: Connection, content: Content) -> set[str]:
     return known
 
 
+def columns_of(table: Table) -> list[str]:
+    """What a row of a table holds: `number` says the order, and a plan's is what the other tables know it by."""
+    return [column.name for column in table.c if column.name != "number" or table is plans]
+
+
 def _rows(connection: Connection, query: Any, table: Table) -> list[Row]:
-    """`number` says the order; a plan's is what the other tables know it by, the others' are left out."""
-    left_out = set() if table is plans else {"number"}
-    return [
-        {name: value for name, value in row._mapping.items() if name not in left_out}
-        for row in connection.execute(query)
-    ]
+    kept = columns_of(table)
+    return [{name: row._mapping[name] for name in kept} for row in connection.execute(query)]
 
 
 def _insert(connection: Connection, table: Table, rows: list[Row]) -> None:
