@@ -19,7 +19,8 @@ MakePlan = Callable[..., Any]
 MakeValues = Callable[..., dict[str, np.ndarray]]
 
 _QUERIES = {
-    "runs": "SELECT identity, canonical, train_total, val_total, status, step, reason, created FROM runs ORDER BY number",
+    "runs": "SELECT identity, canonical, train_total, val_total, status, step, reason, created FROM runs"
+    " ORDER BY number",
     "plans": "SELECT identity, plan, device, status, provenance, created FROM plans ORDER BY opened",
     "members": "SELECT p.identity, place, run FROM plan_members m JOIN plans p ON p.number = m.plan ORDER BY 1, 2",
     "attempts": "SELECT p.identity, token, started, ended, worker, expires, seconds FROM attempts a"

@@ -25,7 +25,7 @@ def url(database_url: str) -> str:
 
 
 @pytest.fixture
-def full(url: str, tmp_path: Path, make_plan: MakePlan, make_values: MakeValues) -> Any:
+def full(url: str, make_plan: MakePlan, make_values: MakeValues) -> Any:
     with Lab(url) as lab:
         fill(lab, make_plan, make_values)
         yield lab
@@ -50,8 +50,9 @@ def test_every_value_comes_back(kind: str, full: Lab, url: str, tmp_path: Path, 
         assert check(lab) == []
         assert read_archive(tmp_path / "export", lab) == (0, 0), "what is there already is not added again"
         write_archive(lab, tmp_path / "again")
-    assert unsealed((tmp_path / "again" / MANIFEST).read_bytes())["runs"] == (
-        unsealed((tmp_path / "export" / MANIFEST).read_bytes())["runs"]
+    assert (
+        unsealed((tmp_path / "again" / MANIFEST).read_bytes())["runs"]
+        == (unsealed((tmp_path / "export" / MANIFEST).read_bytes())["runs"])
     )
 
 

@@ -18,14 +18,14 @@ from groklab.lab.watching import Interrupted
 
 
 @pytest.fixture
-def addresses(postgres: Any, tmp_path: Path) -> Iterator[Callable[[str], str]]:
+def addresses(postgres: Any, tmp_path: Path) -> Callable[[str], str]:
     """A new address of either kind, and where its checkpoints belong."""
     count = iter(range(100))
 
     def address(kind: str) -> str:
         return postgres.url() if kind == "postgres" else f"sqlite:///{tmp_path / f'lab{next(count)}.db'}"
 
-    yield address
+    return address
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def url(database_url: str) -> str:
 
 
 @pytest.fixture
-def other(lab: Lab, url: str) -> Any:
+def other(url: str) -> Any:
     """The lab, as another process sees it."""
     with Lab(url) as opened:
         yield opened

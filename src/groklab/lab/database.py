@@ -100,6 +100,12 @@ class Database:
         with self._transaction() as connection:
             yield connection
 
+    def vacuum(self) -> None:
+        """Give back the space of what was deleted, which no transaction can."""
+        self.settle()
+        with self._told():
+            self.kind.vacuum()
+
     def close(self) -> None:
         try:
             self.settle()

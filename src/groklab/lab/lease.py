@@ -21,6 +21,7 @@ from groklab.lab.worker import is_gone, this_worker
 
 SECONDS = 30.0
 _BEATS = 3  # renewals in a lease's time
+_given_back: set[str] = set()  # tokens that this process is done with, though the lab could not be told
 
 
 @dataclass(slots=True)
@@ -74,7 +75,7 @@ class Lease:
         return renewed.rowcount == 1
 
     def _release(self) -> None:
-        """Give the lease back; where the lab cannot be reached any more, it ends by itself."""
+        """Give the lease back; where the lab cannot be told any more, it ends by itself, and for this process now."""
         try:
             with self.database.beside() as connection:
                 ended = update(attempts).where(self._own()).values(ended=func.current_timestamp())
@@ -82,6 +83,7 @@ class Lease:
                     note(connection, self.number, "released")
         except GroklabError:
             self.lost.set()
+            _given_back.add(self.token)
 
     def _own(self) -> Any:
         return (attempts.c.plan == self.number) & (attempts.c.token == self.token) & attempts.c.ended.is_(None)
@@ -125,16 +127,22 @@ def _holder(connection: Connection, database: Database, lease: Lease) -> str | N
     connection.execute(update(attempts).where(too_long).values(expires=longest))
     held = select(attempts.c.token, attempts.c.worker).where(unended, attempts.c.expires > database.kind.now)
     for token, worker in connection.execute(held):
-        if token == lease.token or not is_gone(worker):
+        if token == lease.token or not _is_over(token, worker):
             return str(token)
     return None
 
 
+def _is_over(token: str, worker: str) -> bool:
+    """Whether an attempt that the lab does not know to have ended is over all the same."""
+    return token in _given_back or is_gone(worker)
+
+
 def held_plans(connection: Connection, database: Database) -> set[str]:
     """The open plans that some process holds."""
-    held = select(plans.c.identity, attempts.c.worker).join(attempts, attempts.c.plan == plans.c.number)
+    held = select(plans.c.identity, attempts.c.token, attempts.c.worker)
+    held = held.join(attempts, attempts.c.plan == plans.c.number)
     held = held.where(plans.c.status == "open", attempts.c.ended.is_(None), attempts.c.expires > database.kind.now)
-    return {identity for identity, worker in connection.execute(held) if not is_gone(worker)}
+    return {identity for identity, token, worker in connection.execute(held) if not _is_over(token, worker)}
 
 
 def note(connection: Connection, plan: int, kind: str, **detail: Any) -> None:

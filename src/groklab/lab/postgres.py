@@ -1,5 +1,6 @@
 """PostgreSQL as a lab needs it: many machines may share it, and a server that restarts is waited for."""
 
+import re
 from pathlib import Path
 
 from sqlalchemy import URL, ColumnElement, Connection, Engine, create_engine, func, inspect, literal_column
@@ -44,8 +45,8 @@ class PostgreSQL:
         connection.execute(func.pg_advisory_xact_lock(_ALONE).select())
 
     def failure(self, error: BaseException | None) -> GroklabError:
-        state = getattr(error, "sqlstate", None) or ""
         said = _first_line(error)
+        state = getattr(error, "sqlstate", None) or _state_of(said)
         if state in ("53100", "53200"):
             return ResourceError(f"the server of the lab {self.name} has no space left ({said}); what it kept is kept")
         for prefix, sentence in _SENTENCES.items():
@@ -78,13 +79,20 @@ class PostgreSQL:
 
     def vacuum(self) -> None:
         engine = self.engine()
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("VACUUM")
-        engine.dispose()
+        try:
+            with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.exec_driver_sql("VACUUM")
+        finally:
+            engine.dispose()
 
 
 def _first_line(error: BaseException | None) -> str:
     return next(iter(str(error).strip().splitlines()), "no reason given")
+
+
+def _state_of(said: str) -> str:
+    """The state that a server would have named: of a refused connection, libpq hands on the words alone."""
+    return next((state for words, state in _WORDS.items() if re.search(words, said)), "")
 
 
 def _may_return(error: BaseException | None, state: str) -> bool:
@@ -94,6 +102,12 @@ def _may_return(error: BaseException | None, state: str) -> bool:
     passing = state.startswith(("08", "57P", "40"))
     return passing or (not state and isinstance(error, (OperationalError, InterfaceError)))
 
+
+_WORDS = {
+    "starting up|shutting down|recovery mode|accepting connections|too many|connection slots": "57P",
+    'database ".*" does not exist': "3D",
+    'authentication failed|no password supplied|role ".*" does not exist|pg_hba|not permitted to log in': "28",
+}
 
 _SENTENCES = {
     "28": "the server of the lab {name} refuses the user or password ({said})",

@@ -1,6 +1,7 @@
 """SQLite as a lab needs it: nothing acknowledged is lost, writers wait for one another, failures are sentences."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,8 @@ class SQLite:
         return self.path.stat().st_size
 
     def vacuum(self) -> None:
-        with sqlite3.connect(self.path, timeout=backend.WAIT, isolation_level=None) as connection:
+        with closing(sqlite3.connect(self.path, timeout=backend.WAIT, isolation_level=None)) as connection:
             connection.execute("VACUUM")
-        connection.close()
 
 
 def _prepare(connection: sqlite3.Connection, _: Any) -> None:
@@ -86,8 +86,8 @@ _SENTENCES = {
     "SQLITE_CORRUPT": "the lab {path} is damaged ({error}); restore it from a copy",
     "SQLITE_CANTOPEN": "the lab {path} cannot be opened: the file or its folder cannot be written to",
     "SQLITE_READONLY": "the lab {path} cannot be written to",
-    "SQLITE_IOERR": "the lab {path} could not be read or written ({error}): a full disk, a limit on file sizes, or "
-    "a failing disk; what was recorded before is kept",
+    "SQLITE_IOERR": "the lab {path} could not be read or written ({error}): a full disk, a limit on file sizes, "
+    "a folder that cannot be written to any more, or a failing disk; what was recorded before is kept",
     "SQLITE_CONSTRAINT_FOREIGNKEY": "the lab {path} does not know the run or plan that this belongs to; "
     "add_runs, then open_plan, come first",
 }

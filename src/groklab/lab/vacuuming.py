@@ -38,7 +38,7 @@ def vacuum(lab: Lab) -> Freed:
     freed = sum(map(_size, [*unknown, *left]))
     for path in [*unknown, *left]:
         shutil.rmtree(path, ignore_errors=True)
-    lab.database.kind.vacuum()
+    lab.database.vacuum()
     with lab.database.reading() as connection:
         return Freed(max(before - lab.database.kind.size(connection), 0), freed)
 
