@@ -198,3 +198,19 @@ def test_a_plan_that_is_not_open_has_no_sink(lab: Lab, plan: Plan, runs: list[Ru
         lab.claim(make_plan(runs[:2]))
     lab.claim(plan).close()
     assert lab.claim(plan) is None
+
+
+def test_some_columns_are_those_of_the_whole_curve(
+    lab: Lab, plan: Plan, runs: list[Run], make_values: MakeValues
+) -> None:
+    sink, values = lab.claim(plan), make_values(5)
+    values["val_loss"] = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
+    sink.evaluated(0, ALL, {**values, "own": np.arange(5)})
+    sink.evaluated(10, ALL, make_values(5, 1))
+    whole = lab.curves(run.identity for run in runs)
+    some = lab.curves((run.identity for run in runs), columns=("val_loss", "val_correct"))
+    for run in runs:
+        assert set(some[run.identity]) == {"step", "val_loss", "val_correct"} < set(whole[run.identity])
+        for name, column in some[run.identity].items():
+            assert column.dtype == whole[run.identity][name].dtype
+            assert column.tobytes() == whole[run.identity][name].tobytes()

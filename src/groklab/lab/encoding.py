@@ -12,7 +12,7 @@ from groklab.lab.schema import COUNTS, FLOATS
 
 Curve = dict[str, np.ndarray]
 
-_KNOWN = (*FLOATS, *COUNTS)
+KNOWN = (*FLOATS, *COUNTS)
 _ODD = {"nan": math.nan, "+inf": math.inf, "-inf": -math.inf, "-0": -0.0}
 _NO_COUNT = -1  # where a curve has a count at some steps only
 
@@ -22,7 +22,7 @@ def encode(values: Mapping[str, np.ndarray], members: int) -> list[tuple[Any, ..
     odd: list[dict[str, str]] = [{} for _ in range(members)]
     cells = {name: _cells(name, np.asarray(column), odd) for name, column in values.items() if name != "step"}
     nothing: list[Any] = [None] * members
-    known = [cells.pop(name, nothing) for name in _KNOWN]
+    known = [cells.pop(name, nothing) for name in KNOWN]
     texts = [json.dumps(words) if words else None for words in odd]
     extra = [json.dumps(dict(zip(cells, row, strict=True))) for row in zip(*cells.values(), strict=True)] or nothing
     return list(zip(*known, texts, extra, strict=True))
@@ -49,57 +49,63 @@ def _word(value: float) -> str:
     return "-0" if value == 0 else f"{value:+}"
 
 
-def decode(rows: Sequence[Sequence[Any]]) -> dict[int, Curve]:
-    """Rows (place, step, *FLOATS, *COUNTS, odd, extra), ascending in step, as one curve for each place."""
+def decode(
+    rows: Sequence[Sequence[Any]], texts: Sequence[Sequence[Any]] = (), names: Sequence[str] = KNOWN
+) -> dict[int, Curve]:
+    """Rows (place, step, *names), ascending in step, as one curve for each place.
+
+    `texts` are (place, step, odd, extra) of the rows that have any.
+    """
     if not rows:
         return {}
-    place, step, *known, odd, extra = zip(*rows, strict=True)
-    cells = {**dict(zip(_KNOWN, known, strict=True)), **_extra_cells(extra)}
-    columns = {name: _array(name, column) for name, column in cells.items()}
-    measured = {name: np.array([cell is not None for cell in column]) for name, column in cells.items()}
-    for row, text in enumerate(odd):
-        for name, word in json.loads(text).items() if text else ():
-            columns[name][row], measured[name][row] = _ODD[word], True
-    columns = {"step": np.array(step, dtype=np.int64), **columns}
-    places = np.array(place)
-    order = np.argsort(places, kind="stable")
-    found, starts = np.unique(places[order], return_index=True)
+    numbers = np.array(rows, dtype=np.float64)  # None becomes NaN
+    columns = {name: numbers[:, place] for place, name in enumerate(names, start=2)}
+    measured = {name: ~np.isnan(column) for name, column in columns.items()}
+    for place, name in enumerate(names, start=2):
+        if name in COUNTS:
+            counts = [row[place] for row in rows]
+            columns[name] = np.array([_NO_COUNT if count is None else count for count in counts], dtype=np.int64)
+    if texts:
+        at = {(place, step): row for row, (place, step, *_) in enumerate(rows)}
+        told = [(at[place, step], odd, extra) for place, step, odd, extra in texts]
+        _put_extra(columns, measured, [(row, extra) for row, _, extra in told if extra], len(rows))
+        _put_odd(columns, measured, [(row, odd) for row, odd, _ in told if odd])
+    columns = {"step": numbers[:, 1].astype(np.int64), **columns}
+    order = np.argsort(numbers[:, 0], kind="stable")
+    places, starts = np.unique(numbers[order, 0], return_index=True)
     return {
-        int(member): {
-            name: column[at] for name, column in columns.items() if name == "step" or measured[name][at].any()
-        }
-        for member, at in zip(found, np.split(order, starts[1:]), strict=True)
+        int(place): {name: column[at] for name, column in columns.items() if name == "step" or measured[name][at].any()}
+        for place, at in zip(places, np.split(order, starts[1:]), strict=True)
     }
 
 
-def _extra_cells(texts: Sequence[str | None]) -> dict[str, list[Any]]:
-    if not any(texts):
-        return {}
-    objects = [json.loads(text) if text else {} for text in texts]
-    names = dict.fromkeys(name for cells in objects for name in cells)
-    return {name: [cells.get(name) for cells in objects] for name in names}
+def _put_odd(columns: Curve, measured: Curve, told: Iterable[tuple[int, str]]) -> None:
+    for row, text in told:
+        for name, word in json.loads(text).items():
+            if name in columns:
+                columns[name][row], measured[name][row] = _ODD[word], True
 
 
-def _array(name: str, cells: Sequence[Any]) -> np.ndarray:
-    if name in FLOATS or not _whole(cells):
-        return np.array(cells, dtype=np.float64)  # None becomes NaN
-    return np.array([_NO_COUNT if cell is None else cell for cell in cells], dtype=np.int64)
+def _put_extra(columns: Curve, measured: Curve, told: Sequence[tuple[int, str]], count: int) -> None:
+    """The columns of a user's own measures: whole numbers where all of them are."""
+    objects = [(row, json.loads(text)) for row, text in told]
+    for name in dict.fromkeys(name for _, values in objects for name in values):
+        found = [(row, values[name]) for row, values in objects if values.get(name) is not None]
+        whole = bool(found) and all(type(value) is int for _, value in found)
+        columns[name] = np.full(count, _NO_COUNT if whole else math.nan, dtype=np.int64 if whole else np.float64)
+        measured[name] = np.zeros(count, dtype=np.bool_)
+        for row, value in found:
+            columns[name][row], measured[name][row] = value, True
 
 
-def _whole(cells: Iterable[Any]) -> bool:
-    kinds = {type(cell) for cell in cells} - {type(None)}
-    return kinds == {int}
-
-
-def merge(pieces: Sequence[Curve]) -> Curve:
+def merge(pieces: Sequence[Curve], names: Sequence[str] = KNOWN) -> Curve:
     """The pieces of one run's curve as one; where two have the same step, the later piece is right."""
     if not pieces:
-        whole = {name: np.zeros(0, dtype=np.int64) for name in ("step", *COUNTS)}
-        return {"step": whole["step"], **{name: np.zeros(0) for name in FLOATS}, **whole}
+        return {name: np.zeros(0, dtype=np.float64 if name in FLOATS else np.int64) for name in ("step", *names)}
     if len(pieces) == 1:
         return pieces[0]
-    names = dict.fromkeys(name for piece in pieces for name in piece)
-    joined = {name: np.concatenate(_filled(name, pieces)) for name in names}
+    found = dict.fromkeys(name for piece in pieces for name in piece)
+    joined = {name: np.concatenate(_filled(name, pieces)) for name in found}
     order = np.argsort(joined["step"], kind="stable")
     steps = joined["step"][order]
     last = order[np.append(steps[1:] != steps[:-1], True)]

@@ -25,6 +25,7 @@ from groklab.lab.queries import (
     records_of,
     select_evaluations,
     select_records,
+    select_texts,
 )
 from groklab.lab.record import STATUSES, Definition, Event, RunRecord
 from groklab.lab.schema import evaluations, plan_members, plans, runs
@@ -256,16 +257,25 @@ class Lab:
         return self.curves([identity])[identity]
 
     @enduring
-    def curves(self, identities: Iterable[str]) -> "dict[str, Curve]":
-        """The curves of many runs: one query for each plan that trained them."""
-        from groklab.lab.encoding import Curve, decode, merge
+    def curves(self, identities: Iterable[str], columns: Sequence[str] | None = None) -> "dict[str, Curve]":
+        """The curves of many runs: one query for each plan that trained them.
 
+        `columns` are those that are wanted beside the steps, of the default measures; without it, all of them.
+        """
+        from groklab.lab.encoding import KNOWN, Curve, decode, merge
+
+        names = tuple(name for name in KNOWN if columns is None or name in columns)
         pieces: dict[str, list[Curve]] = {identity: [] for identity in identities}
         with self.database.reading() as connection:
             for plan, places in places_of(connection, pieces).items():
-                for place, curve in decode(select_evaluations(connection, plan, list(places))).items():
+                rows = select_evaluations(connection, plan, list(places), names)
+                texts = select_texts(connection, plan, list(places))
+                for place, curve in decode(rows, texts, names).items():
                     pieces[places[place]].append(curve)
-        return {identity: merge(found) for identity, found in pieces.items()}
+        found = {identity: merge(some, names) for identity, some in pieces.items()}
+        if columns is None:
+            return found
+        return {identity: {name: curve[name] for name in ("step", *names)} for identity, curve in found.items()}
 
 
 def _check_totals(row: Mapping[str, Any], record: RunRecord) -> None:

@@ -82,12 +82,13 @@ def train(
 
 def results(runs: Sequence[Run], lab: Any) -> list[Result]:
     """What a lab holds of these runs, without training; runs never trained are left out."""
-    records = lab.records([run.identity for run in runs])
+    named = [(run, run.identity) for run in runs]
+    records = lab.records([identity for _, identity in named])
     curves = lab.curves(list(records))
     return [
-        _result(run, records[run.identity], curves[run.identity])
-        for run in runs
-        if run.identity in records and records[run.identity].status != "new"
+        _result(run, records[identity], curves[identity])
+        for run, identity in named
+        if identity in records and records[identity].status != "new"
     ]
 
 
