@@ -1,11 +1,15 @@
 """What a lab in memory does not do; what it does, every lab does (tests/contracts/test_labs.py)."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import groklab
 from groklab.fleet.checkpoint import FleetState
 from groklab.fleet.planner import plan_fleets
 from groklab.fleet.run import Run
@@ -65,3 +69,19 @@ def test_states_are_kept_by_plan() -> None:
     assert lab.checkpoint(other.identity) is None
     kept = lab.checkpoint(plan.identity)
     assert kept is not None and kept.step == 2
+
+
+def test_training_without_a_lab_needs_no_database(tmp_path: Path) -> None:
+    """The image of a GPU machine may have no SQLAlchemy."""
+    program = (
+        "import sys; sys.modules['sqlalchemy'] = None\n"
+        "import groklab as gl\n"
+        "model = gl.DecoderConfig(layers=1, d_model=8, num_heads=2)\n"
+        "run = gl.Run(task='x_plus_y mod 7', model=model, batch_size=8, evaluate_every=3, steps=6, stop=gl.Stop())\n"
+        "print(gl.train([run], device='cpu')[0].status)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(groklab.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr

@@ -98,6 +98,11 @@ def _put_extra(columns: Curve, measured: Curve, told: Sequence[tuple[int, str]],
             columns[name][row], measured[name][row] = value, True
 
 
+def only(curve: Curve, columns: Iterable[str]) -> Curve:
+    """The steps and these columns, where they were measured."""
+    return {name: curve[name] for name in ("step", *columns) if name in curve}
+
+
 def merge(pieces: Sequence[Curve], names: Sequence[str] = KNOWN) -> Curve:
     """The pieces of one run's curve as one; where two have the same step, the later piece is right."""
     if not pieces:

@@ -82,8 +82,8 @@ class MemoryLab:
         state = self._states.get(plan)
         return state if state is None or step in (None, state.step) else None
 
-    def curves(self, identities: Iterable[str]) -> dict[str, Curve]:
-        return {identity: _curve(self._curves.get(identity, {})) for identity in identities}
+    def curves(self, identities: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, Curve]:
+        return {identity: _curve(self._curves.get(identity, {}), columns) for identity in identities}
 
     def record_evaluation(self, identity: str, step: int, row: dict[str, Any]) -> None:
         self._curves.setdefault(identity, {})[step] = row
@@ -129,8 +129,8 @@ class MemorySink:
         self._lab.keep(state)
 
 
-def _curve(rows: Mapping[int, Mapping[str, Any]]) -> Curve:
+def _curve(rows: Mapping[int, Mapping[str, Any]], wanted: Sequence[str] | None) -> Curve:
     steps = sorted(rows)
-    names = list(rows[steps[0]]) if steps else []
+    names = [name for name in rows[steps[0]] if wanted is None or name in wanted] if steps else []
     columns = {name: np.array([rows[step][name] for step in steps]) for name in names}
     return {"step": np.array(steps, dtype=np.int64), **columns}

@@ -262,7 +262,7 @@ class Lab:
 
         `columns` are those that are wanted beside the steps, of the default measures; without it, all of them.
         """
-        from groklab.lab.encoding import KNOWN, Curve, decode, merge
+        from groklab.lab.encoding import KNOWN, Curve, decode, merge, only
 
         names = tuple(name for name in KNOWN if columns is None or name in columns)
         pieces: dict[str, list[Curve]] = {identity: [] for identity in identities}
@@ -273,9 +273,7 @@ class Lab:
                 for place, curve in decode(rows, texts, names).items():
                     pieces[places[place]].append(curve)
         found = {identity: merge(some, names) for identity, some in pieces.items()}
-        if columns is None:
-            return found
-        return {identity: {name: curve[name] for name in ("step", *names)} for identity, curve in found.items()}
+        return found if columns is None else {identity: only(curve, columns) for identity, curve in found.items()}
 
 
 def _check_totals(row: Mapping[str, Any], record: RunRecord) -> None:

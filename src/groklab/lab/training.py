@@ -120,7 +120,7 @@ def _unfinished(runs: Iterable[Run], lab: Any) -> list[Run]:
     listed = list(runs)
     records = lab.records([run.identity for run in listed])
     stopping = [run.identity for run in listed if run.stop is not None and records[run.identity].status == "done"]
-    curves = lab.curves(stopping)
+    curves = lab.curves(stopping, columns=("val_correct",))
     return [run for run in listed if not _satisfied(run, records[run.identity], curves.get(run.identity))]
 
 
