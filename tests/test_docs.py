@@ -70,6 +70,12 @@ def test_every_relative_link_leads_somewhere(path: Path) -> None:
     assert [target for target in local if not (path.parent / target).exists()] == []
 
 
+def test_every_fault_has_a_test_that_is_there() -> None:
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+/test_\w+\.py)`", text))
+    assert len(named) > 10 and [name for name in sorted(named) if not (ROOT / "tests" / name).exists()] == []
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_line_shown_exists(path: Path) -> None:
     shown = "\n".join(fenced(path.read_text(encoding="utf-8"), "sh"))
