@@ -185,7 +185,7 @@ def test_a_parameter_depends_on_its_own_components_settings_alone(
     """Reached, it is the named draw, else the default one, times its gain; whatever befalls the others."""
     of = init(text, reach=reach, gains=tuple(gains.items()), zero_biases=zero_biases)
     everywhere, default = Init(name=of.name, scale=of.scale, reach="all", zero_biases=False), Init(zero_biases=False)
-    zeroed = of.name in ("he", "orthogonal", "kaiming_normal") if of.zero_biases is None else of.zero_biases
+    zeroing = of.name in ("he", "orthogonal", "kaiming_normal")
     found = drawn(of, seed)
     assert {name: value.shape for name, value in found.items()} == SHAPES
     for name, value in found.items():
@@ -196,7 +196,7 @@ def test_a_parameter_depends_on_its_own_components_settings_alone(
         elif name.endswith("weight"):
             source = everywhere if component in of.reached else default
             wanted = gains.get(component, 1.0) * drawn(source, seed)[name]
-        elif zeroed and component in of.reached:
+        elif of.zero_biases or (of.zero_biases is None and zeroing and component in of.reached):
             wanted = torch.zeros_like(value)
         else:
             wanted = gains.get(component, 1.0) * drawn(default, seed)[name]

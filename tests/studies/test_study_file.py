@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ name: initialization
 question: Does weight initialization change when a Transformer groks?
 factor: initialization
 reference: default
-seeds: 3
+seeds: 16
 tasks: [x_plus_y, x_minus_y, x_div_y, permutation]
 arms:
   default: {init: default}
@@ -30,8 +31,10 @@ arms:
   he: {init: he}
   orthogonal: {init: orthogonal}
   kaiming_normal: {init: kaiming_normal}
+  uniform(0.1): {init: uniform(0.1)}
 quick:
   tasks: [x_plus_y]
+  seeds: 3
   evaluate_every: 50
   stop: {accuracy: 0.99, evaluations: 3}
 """
@@ -62,8 +65,10 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_twin_of_the_python_study_is_the_same_study(written: Any, options: StudyOptions) -> None:
-    twin, original = load(written(TWIN), options), build_study("initialization", options)
-    assert twin == original
+    twin, original = load(written(TWIN), options), build_study("initialization", options, "main")
+    if options.quick:  # of which a file cannot leave out an arm
+        twin = replace(twin, arms=tuple(arm for arm in twin.arms if arm.name != "uniform(0.1)"))
+    assert twin == replace(original, claims=(), views=twin.views)
     assert [run.identity for run in twin.runs] == [run.identity for run in original.runs]
     assert [(arm.task, arm.name, len(arm.runs)) for arm in twin.arms] == [
         (arm.task, arm.name, len(arm.runs)) for arm in original.arms

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Literal
@@ -148,6 +149,17 @@ class Run:
 
 
 _REQUEST = frozenset({"steps", "stop", "parent", "seed"})
+
+
+def distinct(runs: Iterable[Run]) -> dict[str, Run]:
+    """Runs by identity, in order; of two requests for one run, one that fulfils both."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        known = found.setdefault(run.identity, run)
+        if known != run:
+            stop = run.stop if run.stop == known.stop else None
+            found[run.identity] = dataclasses.replace(run, steps=max(run.steps, known.steps), stop=stop)
+    return found
 
 
 def plain(value: Any) -> Any:

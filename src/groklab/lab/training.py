@@ -20,7 +20,7 @@ from groklab.fleet.measures import Measure
 from groklab.fleet.plan import Plan
 from groklab.fleet.planner import choose_device, plan_fleets
 from groklab.fleet.retention import LAST_TWO, Retention
-from groklab.fleet.run import Run
+from groklab.fleet.run import Run, distinct
 from groklab.fleet.train import CHECKPOINT_SECONDS
 from groklab.lab.fleets import Session, carry_out
 from groklab.lab.interruption import interrupts_noted
@@ -57,7 +57,7 @@ def train(
     """
     if fleet_size is not None:
         whole("fleet_size", fleet_size, low=1)
-    wanted = _unique(runs)
+    wanted = distinct(runs)
     keeper = MemoryLab() if lab is None else lab
     with interrupts_noted() as interrupted:
         session = Session(
@@ -103,16 +103,6 @@ def _result(run: Run, record: RunRecord, curve: dict[str, np.ndarray]) -> Result
         train_total=record.train_total,
         val_total=record.val_total,
     )
-
-
-def _unique(runs: Sequence[Run]) -> dict[str, Run]:
-    """Runs by identity; of two requests for one run, one that fulfils both."""
-    wanted: dict[str, Run] = {}
-    for run in runs:
-        known = wanted.setdefault(run.identity, run)
-        stop = run.stop if run.stop == known.stop else None
-        wanted[run.identity] = dataclasses.replace(run, steps=max(run.steps, known.steps), stop=stop)
-    return wanted
 
 
 def _unfinished(runs: Iterable[Run], lab: Any) -> list[Run]:

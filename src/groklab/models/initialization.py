@@ -34,8 +34,9 @@ _IN_BLOCK = {"attention.input": "attention_input", "attention.output": "attentio
 class Init:
     """An initialization: `scale` is a in uniform(±a) and s in normal(0, s²); `gains` multiply whole components.
 
-    `zero_biases` None does what the released code did: zero for he, orthogonal and kaiming_normal, else PyTorch's
-    default. The attention's biases start at zero always, norms at weight one and bias zero.
+    `zero_biases` None does what the released code did: zero in what is reached for he, orthogonal and kaiming_normal,
+    else PyTorch's default; True and False say it of every bias, whatever is reached. The attention's biases start at
+    zero always, norms at weight one and bias zero.
     """
 
     name: str = "default"
@@ -204,7 +205,8 @@ def _named(init: Init, source: Source, shape: torch.Size) -> Tensor:
 
 
 def _bias(init: Init, component: str, source: Source, weight: Tensor) -> Tensor:
-    zeroed = init.zero_biases if init.zero_biases is not None else init.name in _ZEROES_BIASES
-    if component.startswith("attention") or (zeroed and component in init.reached):
+    by_name = init.name in _ZEROES_BIASES and component in init.reached
+    zeroed = by_name if init.zero_biases is None else init.zero_biases
+    if component.startswith("attention") or zeroed:
         return torch.zeros(weight.shape[0], dtype=torch.float64)
     return source.uniform(torch.Size((weight.shape[0],)), 1.0 / math.sqrt(weight.shape[1]))

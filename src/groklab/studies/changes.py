@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from groklab.errors import UsageError, unknown
+from groklab.errors import FixedSetting, UsageError, unknown
 from groklab.studies.fitting import are_pairs, describe, fit
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def vary(run: "Run", changes: Mapping[str, Any], *, fixed: Collection[str] = ("s
     """The run with its fields replaced; what stands in `fixed` ("seed", "init.name") is the study's own: refused."""
     for key in changes:
         if any(key == own or key.startswith(f"{own}.") or own.startswith(f"{key}.") for own in fixed):
-            raise UsageError(f"{key} cannot be set here: the study itself sets it, run by run")
+            raise FixedSetting(f"{key} cannot be set here: the study itself sets it, run by run")
     return _changed(run, changes, hidden={*fixed, *_HISTORY})
 
 

@@ -13,7 +13,7 @@ from groklab.analysis.crossings import collapses, first_crossing, held_crossing,
 if TYPE_CHECKING:
     from groklab.fleet.run import Run
     from groklab.lab.result import Result
-    from groklab.studies.study import Arm, Study
+    from groklab.studies.study import Study
 
 HELD = 3  # evaluations in a row that count as held, unless a run's own stop rule says another number
 
@@ -71,17 +71,21 @@ def outcomes(study: Study, results: Iterable[Result]) -> dict[tuple[str, str], t
     """Every planned run by (task, arm), in the study's order; results of other runs are passed over."""
     known = {result.run.identity: result for result in results}
     return {
-        (arm.task, arm.name): tuple(_outcome(study, arm, run, known.get(run.identity)) for run in arm.runs)
+        (arm.task, arm.name): tuple(
+            outcome(run, known.get(run.identity), task=arm.task, arm=arm.name, threshold=study.threshold)
+            for run in arm.runs
+        )
         for arm in study.arms
     }
 
 
-def _outcome(study: Study, arm: Arm, run: Run, result: Result | None) -> Outcome:
+def outcome(run: Run, result: Result | None, *, task: str = "", arm: str = "", threshold: float = 0.99) -> Outcome:
+    """What a run came to within the steps that it is asked for."""
     if result is None:
-        return Outcome(task=arm.task, arm=arm.name, run=run)
+        return Outcome(task=task, arm=arm, run=run)
     known = Outcome(
-        task=arm.task,
-        arm=arm.name,
+        task=task,
+        arm=arm,
         run=run,
         status=result.status,
         step=min(result.step, run.steps),
@@ -89,7 +93,7 @@ def _outcome(study: Study, arm: Arm, run: Run, result: Result | None) -> Outcome
         train_total=result.train_total,
         val_total=result.val_total,
     )
-    return _measured(known, result, study.threshold) if len(result.curve["step"]) else known
+    return _measured(known, result, threshold) if len(result.curve["step"]) else known
 
 
 def _measured(known: Outcome, result: Result, threshold: float) -> Outcome:

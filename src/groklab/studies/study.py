@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,14 @@ MAIN = "main"  # the part of a study that is its own arms, without its other par
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Something that a study's report shows, by its name in `reports/views/`; `by` names the levels that it goes by."""
+    """Something that a study's report shows, by its name in `reports/views/`.
+
+    `by` names the levels that it goes by, `where` the levels of the arms that it shows: ("stage", "test").
+    """
 
     kind: str
     by: tuple[str, ...] = ()
+    where: tuple[tuple[str, object], ...] = ()
 
 
 VIEWS = (View("steps"), View("curves"))
@@ -48,8 +52,8 @@ class Study:
 
     `factor` says what an arm is ("initialization"), `reference` names the arm that the others are measured by. `views`
     are what its report shows (`reports/views/`), `claims` what its runs decide. `parts` are further studies under the
-    same name, each whole in itself. `grow` makes a study adaptive: from what its runs came to it names all arms that
-    are wanted by now; when it adds none, the study is complete.
+    same name, each whole in itself, trained when asked for by name. `grow` makes a study adaptive: from what its runs
+    came to it names all arms that are wanted by now; when that asks for nothing more, the study is complete.
     """
 
     name: str
@@ -86,28 +90,44 @@ class Study:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Every run once, in the order of the arms, parts included."""
-        arms = (arm for section in self.sections for arm in section.arms)
-        return tuple({run.identity: run for arm in arms for run in arm.runs}.values())
+        """Every run of its own arms once, in their order."""
+        return _distinct(self.arms)
+
+    @property
+    def every_run(self) -> tuple[Run, ...]:
+        """Every run of the study and of its parts once."""
+        return _distinct(arm for section in self.sections for arm in section.arms)
 
     def grown(self, results: Sequence[Result]) -> Study:
         """The study with the arms that these results ask for, in every part."""
         arms = self.arms if self.grow is None else self.grow(results)
         return replace(self, arms=arms, parts=tuple(part.grown(results) for part in self.parts))
 
+    def grown_by(self, find: Callable[[Study], list[Result]]) -> tuple[Study, list[Result]]:
+        """The study as far as it grows, and what came of its runs, by a `find` that trains them or only looks."""
+        study, found = self, find(self)
+        while (larger := study.grown(found)).every_run != study.every_run:
+            study, found = larger, find(larger)
+        return larger, found
+
     def run(self, lab: Lab | None = None, *, device: str = "auto") -> list[Result]:
-        """Train what the lab does not hold yet, and return what came of every run."""
+        """Train what the lab does not hold yet of the study without its parts, and return what came of every run."""
+        from groklab.lab.memory import MemoryLab
         from groklab.lab.training import train
 
-        study, found = self, train(self.runs, lab=lab, device=device)
-        while len((larger := study.grown(found)).runs) > len(study.runs):
-            study, found = larger, train(larger.runs, lab=lab, device=device)
-        return found
+        keeper: Any = MemoryLab() if lab is None else lab  # a study that grows goes on with what it trained before
+        return self.part(MAIN).grown_by(lambda grown: train(grown.every_run, lab=keeper, device=device))[1]
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Every task once, in the order of the arms."""
         return tuple(dict.fromkeys(arm.task for arm in self.arms))
+
+
+def _distinct(arms: Iterable[Arm]) -> tuple[Run, ...]:
+    from groklab.fleet.run import distinct
+
+    return tuple(distinct(run for arm in arms for run in arm.runs).values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

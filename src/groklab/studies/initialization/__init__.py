@@ -1,35 +1,57 @@
-"""Does weight initialization change when a Transformer groks?"""
+"""Does weight initialization change when a Transformer groks?
 
-from typing import Any
+Its parts, one file a question, each whole in itself:
 
-from groklab.studies.study import Arm, Study, StudyOptions
+published      the published study, with a sixth arm that was trained but not reported
+ablation       must an initialization reach the whole network?
+components     which component's initialization matters?
+scale          how does the scale of the initial weights matter?
+interactions   does the best initialization depend on the optimizer's settings or the model's size?
+adaptive       gains found by successive halving, against the named initializations
+seeds          how much of the chance comes from the split, the weights and the batches?
 
-TASKS = ("x_plus_y", "x_minus_y", "x_div_y", "permutation")
-INITIALIZATIONS = ("default", "xavier", "he", "orthogonal", "kaiming_normal")
-SEEDS = 3  # the published runs a cell
-FIXED = ("seed", "task.operation", "init.name", "init.scale")  # what makes an arm that arm
+arms           what the parts have in common
+search         the search behind the adaptive part
+verdicts       the paper's claims; `released` has its runs and its table
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+
+from groklab.errors import FixedSetting
+from groklab.studies.initialization.ablation import ablation
+from groklab.studies.initialization.adaptive import adaptive
+from groklab.studies.initialization.components import components
+from groklab.studies.initialization.interactions import interactions
+from groklab.studies.initialization.published import published
+from groklab.studies.initialization.scale import scale
+from groklab.studies.initialization.seeds import seeds
+from groklab.studies.study import MAIN, Study, StudyOptions
+
+PARTS: Mapping[str, Callable[[StudyOptions], Study]] = {
+    MAIN: published,
+    "ablation": ablation,
+    "components": components,
+    "scale": scale,
+    "interactions": interactions,
+    "adaptive": adaptive,
+    "seeds": seeds,
+}
 
 
 def initialization(options: StudyOptions | None = None) -> Study:
-    """Five initializations on four tasks: 7,500 steps each, evaluated every 10; 3 seeds are the published 60 runs.
+    """The published study and its parts; the quick version is a small one of the published study alone.
 
-    Quick: addition alone, evaluated every 50 steps, each run ending once it held 99% at three evaluations in a row.
+    What the options change in every run is changed in the parts too; a part that varies it itself is left out.
     """
-    from groklab.fleet.run import Run, Stop
-
     options = options or StudyOptions()
-    tasks = ("x_plus_y",) if options.quick else TASKS
-    pace: dict[str, Any] = {"evaluate_every": 50, "stop": Stop(accuracy=0.99, evaluations=3)} if options.quick else {}
+    study = published(options)
+    return study if options.quick else dataclasses.replace(study, parts=tuple(_parts(options)))
 
-    def arm(task: str, init: str) -> Arm:
-        seeds = range(SEEDS if options.seeds is None else options.seeds)
-        runs = tuple(options.varied(Run(task=task, init=init, seed=seed, **pace), fixed=FIXED) for seed in seeds)
-        return Arm(task=str(runs[0].task), name=init, runs=runs)
 
-    return Study(
-        name="initialization",
-        question="Does weight initialization change when a Transformer groks?",
-        arms=tuple(arm(task, init) for task in tasks for init in INITIALIZATIONS),
-        factor="initialization",
-        reference="default",
-    )
+def _parts(options: StudyOptions) -> Iterator[Study]:
+    for name, part in PARTS.items():
+        if name != MAIN:
+            with contextlib.suppress(FixedSetting):
+                yield part(options)

@@ -10,8 +10,8 @@ from groklab.studies import STUDIES, StudyOptions, build_study
 
 def test_the_whole_study_is_the_published_one() -> None:
     study = build_study("initialization")
-    assert len(study.arms) == 20
-    assert len(study.runs) == 60
+    assert len(study.arms) == 24
+    assert len(study.runs) == 384
     assert study.tasks == ("x_plus_y", "x_minus_y", "x_div_y", "permutation")
     assert {run.steps for run in study.runs} == {7500}
     assert {run.evaluate_every for run in study.runs} == {10}

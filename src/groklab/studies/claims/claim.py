@@ -1,7 +1,6 @@
-"""A small language of claims: a paper's sentence, the test that decides it, and the verdict with its evidence.
+"""A claim, the evidence that it is judged by, and what is found.
 
-A claim belongs to the study (or the part of one) whose runs decide it. Its test is a function of the evidence, usually
-composed from the tests below; it says "undecided" rather than more than the runs can bear.
+A claim belongs to the study (or the part of one) whose runs decide it.
 """
 
 from __future__ import annotations
@@ -42,6 +41,10 @@ class Evidence:
 
     study: Study
     outcomes: Mapping[tuple[str, str], tuple[Outcome, ...]]
+
+    def of(self, cells: Iterable[tuple[str, str]]) -> tuple[Outcome, ...]:
+        """The outcomes of these arms, one after the other; none of an arm that the study does not have."""
+        return tuple(outcome for cell in cells for outcome in self.outcomes.get(cell, ()))
 
 
 Test = Callable[[Evidence], Finding]
