@@ -14,8 +14,8 @@ MakeStudy = Callable[..., tuple[Study, list[Result]]]
 
 def _make_study(tasks: dict[str, Times], *, quick: bool = False) -> tuple[Study, list[Result]]:
     seeds = max((len(crossings) for times in tasks.values() for crossings in times.values()), default=3)
-    whole = build_study("initialization", StudyOptions(quick=quick, seeds=seeds))
-    arms = tuple(arm for arm in whole.arms if arm.task in tasks)
+    whole = build_study("initialization", StudyOptions(quick=quick, seeds=seeds), "main")
+    arms = tuple(arm for arm in whole.arms if arm.task in tasks and arm.name != "uniform(0.1)")
     study = Study(name="initialization", question=whole.question, arms=arms, factor=whole.factor, reference="default")
     pairs = [pair for arm in arms for pair in zip(arm.runs, tasks[arm.task].get(arm.name, ()), strict=False)]
     return study, [make_result(run, crossing) for run, crossing in pairs]

@@ -104,6 +104,12 @@ def test_different_winners_are_named_with_their_tasks(make_study: MakeStudy) -> 
     assert "on 2 of 3 tasks" in sentence
 
 
+def test_where_no_task_has_a_fastest_that_is_the_answer(make_study: MakeStudy) -> None:
+    never = {"default": (None, None, None), "xavier": (None, 7000, None)}
+    sentence = say(make_study({"x_plus_y": never, "x_minus_y": never}))
+    assert sentence.endswith("no initialization brought its median run to 99% on any of 2 tasks.")
+
+
 def test_what_is_unfinished_comes_first(broken: Trained) -> None:
     assert say(broken).startswith("So far, with 8 of 15 runs finished: on x_plus_y, orthogonal was fastest")
     assert say((broken[0], [])) == "No run of this study has been trained yet."

@@ -4,8 +4,10 @@ import pytest
 from rich.console import Console
 
 from groklab.lab.result import Result
+from groklab.reports.document import plain
+from groklab.reports.section import sections
 from groklab.reports.series import cells
-from groklab.reports.tables import markdown_table, study_table, summary_table
+from groklab.reports.tables import arm_table, summary_table
 from groklab.studies import Study
 
 Trained = tuple[Study, list[Result]]
@@ -13,7 +15,7 @@ Trained = tuple[Study, list[Result]]
 
 def printed(trained: Trained, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(summary_table(*trained))
+    console.print(summary_table(trained[0], cells(*trained)))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -38,26 +40,30 @@ def test_each_task_is_named_once(published: Trained) -> None:
     assert "not reached" in text
 
 
-def test_markdown_and_terminal_show_the_same_rows(broken: Trained) -> None:
-    study, results = broken
-    table = study_table(study, cells(study, results), "x_plus_y")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
-    assert len({len(row) for row in rows}) == 1
-    assert [row[0] for row in rows[2:]] == ["default", "xavier", "he", "orthogonal", "kaiming_normal"]
-    assert rows[2][-1] == "1 diverged at step 350 (the loss is nan); 1 stopped at step 1,000"
+def rows_of(trained: Trained) -> list[list[str]]:
+    return [[plain(cell) for cell in row.cells] for row in arm_table(sections(*trained)[0], "steps").rows]
+
+
+def test_document_and_terminal_show_the_same_rows(broken: Trained) -> None:
+    rows = rows_of(broken)
+    assert [row[0] for row in rows] == ["default", "xavier", "he", "orthogonal", "kaiming_normal"]
+    assert rows[0][-1] == "1 diverged at step 350 (the loss is nan); 1 stopped at step 1,000"
     terminal = printed(broken, width=200)
-    for row in rows[2:]:
+    for row in rows:
         assert row[3] in next(line for line in terminal.splitlines() if line.strip().startswith(f"{row[0]} "))
 
 
-def test_a_complete_study_has_no_column_for_what_is_incomplete(quick: Trained) -> None:
-    assert "incomplete" not in study_table(quick[0], cells(*quick), "x_plus_y")
+def test_a_complete_study_has_no_column_for_what_is_incomplete(quick: Trained, broken: Trained) -> None:
+    headings = [
+        [column.heading for column in arm_table(sections(*trained)[0], "steps").columns] for trained in (quick, broken)
+    ]
+    assert headings[1] == [*headings[0], "incomplete"]
+
+
+def test_several_tasks_have_a_column(published: Trained) -> None:
+    assert [row[:2] for row in rows_of(published)][::5] == [["x_plus_y", "default"], ["permutation", "default"]]
 
 
 @pytest.mark.parametrize("results", [[]])
 def test_an_untrained_study_has_a_table_too(quick: Trained, results: list[Result]) -> None:
     assert printed((quick[0], results)).count("3 not run") == 5
-
-
-def test_what_would_break_a_markdown_table_is_escaped() -> None:
-    assert markdown_table(["a"], [["x|y\nz"]]).splitlines()[-1] == "| x\\|y z |"

@@ -41,3 +41,8 @@ def test_lists_counts_and_labels_read_as_english() -> None:
     assert wording.count(1, "seed") == "1 seed"
     assert wording.count(1200, "run") == "1,200 runs"
     assert (wording.reached_label(0.99), wording.reached_label(0.995)) == ("S99", "S99.5")
+
+
+def test_accuracies_are_rounded_down() -> None:
+    shares = (0.99999, 4704 / 4704, 0.29, None)
+    assert [wording.accuracy(share) for share in shares] == ["99.99%", "100.00%", "29.00%", wording.NOTHING]

@@ -84,6 +84,16 @@ def headline(study: Study, ranking: Ranking) -> str:
     return f"{first}, {last.arm} last ({between(last.median)})"
 
 
+def panel_titles(study: Study, cells: Sequence[Cell]) -> dict[str, str]:
+    """The title of each task's panel in a figure: the task, and what is seen there."""
+    return {ranking.task: f"{ranking.task}\n{headline(study, ranking)}" for ranking in rankings(study, cells)}
+
+
+def seen(study: Study, cells: Sequence[Cell]) -> str:
+    """The same in one line, for those who cannot see the figure."""
+    return "; ".join(f"{ranking.task}: {headline(study, ranking)}" for ranking in rankings(study, cells)) + "."
+
+
 def _ranking(task: str, cells: Sequence[Cell]) -> Ranking:
     ranked = sorted((cell for cell in cells if cell.median is not None), key=_rank)
     return Ranking(task=task, cells=tuple(ranked), to_next=compare(ranked[0], ranked[1]) if len(ranked) > 1 else None)
@@ -156,6 +166,8 @@ def _overview(study: Study, ranked: Sequence[Ranking]) -> str:
     for ranking in ranked:
         name = listing([cell.arm for cell in ranking.tied]) if ranking.winner else "none"
         places.setdefault(name, []).append(ranking.task)
+    if not any(ranking.winner for ranking in ranked):
+        return f"no {study.factor} brought its median run to {percent(study.threshold)} on any of {len(ranked)} tasks."
     words = listing([f"{name} on {listing(tasks)}" for name, tasks in places.items()])
     if len(places) == 1:
         words = f"{next(iter(places))} on all {len(ranked)} tasks"

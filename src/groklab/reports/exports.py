@@ -4,29 +4,51 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from groklab.analysis.intervals import Interval
+from groklab.models.initialization import Init
+from groklab.reports.section import Section
 from groklab.reports.series import Cell
 from groklab.reports.wording import reached_label
 from groklab.studies.outcomes import Outcome
 
 if TYPE_CHECKING:
-    from groklab.studies.study import Study
+    from groklab.studies.study import Arm, Study
+
+_INIT_LEVELS = ("init", "reach", "component", "gain")  # levels that have a column of their own
 
 
-def table_csv(study: Study, rows: Sequence[Cell]) -> str:
-    """One line an arm, as numbers: an empty field is not known, `inf` is beyond every step that was watched."""
-    return _csv(_arm_fields(study, row) for row in rows)
+def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
+    """Rows as CSV, with every field that one of them has.
+
+    An empty field is not known or does not apply, `inf` is beyond every step that was watched.
+    """
+    lines = list(rows)
+    fields = list(dict.fromkeys(name for line in lines for name in line))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _plain(value) for key, value in line.items()} for line in lines)
+    return text.getvalue()
 
 
-def runs_csv(study: Study, rows: Sequence[Cell]) -> str:
-    """One line a planned run; steps to the threshold are empty where it was not reached, as all is where not run."""
-    return _csv(_run_fields(study, outcome) for row in rows for outcome in row.outcomes)
+def runs_csv(sections: Iterable[Section]) -> str:
+    """One line a planned run of each part; steps to the threshold are empty where not reached, as all is where not run.
+
+    A run that several parts share has a line in each of them, with the same identity.
+    """
+    return csv_text(
+        {"part": part.part, **_run_fields(part.study, arm, outcome)}
+        for part in sections
+        for arm, cell in zip(part.study.arms, part.cells, strict=True)
+        for outcome in cell.outcomes
+    )
 
 
-def _arm_fields(study: Study, row: Cell) -> dict[str, Any]:
+def arm_fields(study: Study, row: Cell) -> dict[str, object]:
+    """What is known of an arm, as numbers."""
     ratio = row.ratio
     return {
         "task": row.task,
@@ -50,14 +72,14 @@ def _arm_fields(study: Study, row: Cell) -> dict[str, Any]:
     }
 
 
-def _run_fields(study: Study, outcome: Outcome) -> dict[str, Any]:
+def _run_fields(study: Study, arm: Arm, outcome: Outcome) -> dict[str, object]:
     run, seeds = outcome.run, outcome.run.seeds
     name = reached_label(study.threshold).lower()
     return {
         "run": run.identity,
         "task": outcome.task,
         "arm": outcome.arm,
-        "init": str(run.init),
+        **_init_fields(arm, run.init),
         "seed_split": seeds.split,
         "seed_init": seeds.init,
         "seed_batch": seeds.batch,
@@ -74,22 +96,25 @@ def _run_fields(study: Study, outcome: Outcome) -> dict[str, Any]:
         "final_val_accuracy": outcome.final("val_accuracy"),
         "train_total": outcome.train_total or None,
         "val_total": outcome.val_total or None,
+        **{name: level for name, level in arm.levels.items() if name not in _INIT_LEVELS},
     }
 
 
-def _interval_fields(name: str, interval: Interval | None) -> dict[str, Any]:
+def _init_fields(arm: Arm, init: Init | str) -> dict[str, object]:
+    """What an initialization is, where it reaches, and what of it is scaled by how much."""
+    assert isinstance(init, Init)  # as every run makes it
+    return {
+        "init": str(init),
+        "reach": init.reach if isinstance(init.reach, str) else ";".join(init.reach),
+        "component": arm.levels.get("component", ";".join(component for component, _ in init.gains)),
+        "gain": arm.levels.get("gain", ";".join(f"{gain:g}" for _, gain in init.gains)),
+    }
+
+
+def _interval_fields(name: str, interval: Interval | None) -> dict[str, object]:
     parts = ("low", "high", "coverage", "kind")
     return {f"{name}_{part}": None if interval is None else getattr(interval, part) for part in parts}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return f"{value:.12g}" if isinstance(value, float) else value
-
-
-def _csv(rows: Iterable[dict[str, Any]]) -> str:
-    lines = list(rows)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(lines[0]) if lines else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: _plain(value) for key, value in line.items()} for line in lines)
-    return text.getvalue()

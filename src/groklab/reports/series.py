@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from groklab.analysis.bands import Band, Member, band
 from groklab.analysis.intervals import Interval, geometric_mean, median_interval, t_on_log
-from groklab.analysis.ratios import Ratio, Time, paired_ratio
-from groklab.analysis.survival import Between, Times, median
+from groklab.analysis.ratios import Ratio, paired_ratio
+from groklab.analysis.survival import Between, Time, Times, median
 from groklab.reports.wording import between
 from groklab.studies.outcomes import Outcome, outcomes
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from groklab.fleet.run import Seeds
     from groklab.lab.result import Result
     from groklab.studies.study import Study
+
+
+_TOLD = 3  # runs that fell short and are told one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,16 @@ class Cell:
         return tuple(outcome.reached for outcome in self.measured if outcome.reached is not None)
 
     @property
+    def times(self) -> Times:
+        """When its measured runs got there, or until when they were watched in vain."""
+        return Times.of(self.times_by_seed.values())
+
+    @property
+    def times_by_seed(self) -> dict[Seeds, Time]:
+        """The same with the seeds of each run, for comparisons that pair them."""
+        return _by_seed(self.outcomes)
+
+    @property
     def censored(self) -> tuple[Outcome, ...]:
         return tuple(outcome for outcome in self.measured if outcome.reached is None)
 
@@ -60,13 +73,14 @@ class Cell:
     def incomplete(self) -> tuple[str, ...]:
         """What is missing from the arm or went wrong in it, in words; empty when every run went to its end."""
         missing = sum(outcome.status == "missing" for outcome in self.outcomes)
-        words = (outcome.shortfall for outcome in self.outcomes)
-        return (*([f"{missing} not run"] if missing else []), *(text for text in words if text))
+        short = [outcome for outcome in self.outcomes if outcome.shortfall]
+        told = _counted(short) if len(short) > _TOLD else [outcome.shortfall for outcome in short]
+        return (*([f"{missing} not run"] if missing else []), *told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """The accuracy curves of one arm on one task; None where nothing was measured."""
+    """The curves of one measure, for one arm on one task; None where nothing was measured."""
 
     task: str
     arm: str
@@ -103,14 +117,14 @@ def cell_counts(study: Study, results: Iterable[Result]) -> dict[tuple[str, str]
     }
 
 
-def lines(cells: Iterable[Cell]) -> tuple[Lines, ...]:
-    """Median and band of validation and training accuracy for every arm."""
+def lines(cells: Iterable[Cell], measure: str = "accuracy") -> tuple[Lines, ...]:
+    """Median and band of a measure on the validation and the training split, for every arm."""
     return tuple(
         Lines(
             task=cell.task,
             arm=cell.arm,
-            validation=_band(cell.measured, "val_accuracy"),
-            train=_band(cell.measured, "train_accuracy"),
+            validation=_band(cell.measured, f"val_{measure}"),
+            train=_band(cell.measured, f"train_{measure}"),
         )
         for cell in cells
     )
@@ -118,15 +132,11 @@ def lines(cells: Iterable[Cell]) -> tuple[Lines, ...]:
 
 def compare(ours: Cell, theirs: Cell) -> Ratio | None:
     """The ratio of the steps of one arm to those of another, paired by seed."""
-    return paired_ratio(_by_seed(ours.outcomes), _by_seed(theirs.outcomes))
+    return paired_ratio(ours.times_by_seed, theirs.times_by_seed)
 
 
 def _cell(task: str, arm: str, runs: tuple[Outcome, ...], reference: tuple[Outcome, ...] | None) -> Cell:
-    measured = [outcome for outcome in runs if outcome.measured]
-    times = Times(
-        reached=tuple(outcome.reached for outcome in measured if outcome.reached is not None),
-        censored=tuple(outcome.watched for outcome in measured if outcome.reached is None),
-    )
+    times = Times.of(_by_seed(runs).values())
     complete = [] if times.censored else list(times.reached)
     return Cell(
         task=task,
@@ -138,6 +148,18 @@ def _cell(task: str, arm: str, runs: tuple[Outcome, ...], reference: tuple[Outco
         mean_interval=t_on_log(complete),
         ratio=None if reference is None else paired_ratio(_by_seed(runs), _by_seed(reference)),
     )
+
+
+def _counted(short: Iterable[Outcome]) -> list[str]:
+    """Many runs that fell short, by how they ended, and between which steps."""
+    steps: dict[str, list[int]] = {}
+    for outcome in short:
+        steps.setdefault(outcome.status, []).append(outcome.step)
+    words = {"done": "ended before their budget"}
+    return [
+        f"{len(found)} {words.get(status, status)} (steps {min(found):,} to {max(found):,})"
+        for status, found in steps.items()
+    ]
 
 
 def _by_seed(runs: Iterable[Outcome]) -> dict[Seeds, Time]:

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from groklab.analysis.intervals import Interval
 from groklab.analysis.ratios import Ratio
 from groklab.analysis.survival import Between
+from groklab.studies.claims import Verdict
 
 NOTHING = "—"
+VERDICT_SIGNS: dict[Verdict, str] = {
+    "reproduced": "✓",
+    "refuted": "✗",
+    "undecided": "?",
+}  # no colour needed to tell them
 
 
 def steps(value: float) -> str:
@@ -16,6 +22,18 @@ def steps(value: float) -> str:
 
 def percent(share: float) -> str:
     return f"{100.0 * share:.3g}%"
+
+
+def accuracy(share: float | None) -> str:
+    """Rounded down, so that 99.999% is not all."""
+    return NOTHING if share is None else f"{math.floor(share * 10_000 + 1e-9) / 100:.2f}%"
+
+
+def p_value(p: float | None) -> str:
+    """Two digits of it; `undefined` where no test can be made."""
+    if p is None:
+        return "undefined"
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def between(value: Between | None) -> str:

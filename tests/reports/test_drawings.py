@@ -9,8 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from groklab.lab.result import Result
-from groklab.reports.figures import OKABE_ITO, accuracy_figure, png, steps_figure
-from groklab.reports.series import cells, lines
+from groklab.reports import canvas
+from groklab.reports.canvas import OKABE_ITO
+from groklab.reports.section import Section, sections
+from groklab.reports.series import lines
+from groklab.reports.views import curves, losses, steps
 from groklab.studies import Study
 
 Trained = tuple[Study, list[Result]]
@@ -25,19 +28,28 @@ def trained(request: pytest.FixtureRequest) -> Trained:
     return found
 
 
+def section_of(trained: Trained) -> Section:
+    return sections(*trained)[0]
+
+
 def steps_of(trained: Trained) -> Figure:
-    return steps_figure(trained[0], cells(*trained))
+    return steps.draw(section_of(trained))
 
 
 def curves_of(trained: Trained, **how: bool) -> Figure:
-    rows = cells(*trained)
-    return accuracy_figure(trained[0], rows, lines(rows), **how)
+    section = section_of(trained)
+    return curves.draw(section, lines(section.cells), **how)
 
 
-@pytest.mark.parametrize("make", [steps_of, curves_of])
+def losses_of(trained: Trained) -> Figure:
+    section = section_of(trained)
+    return losses.draw(section, lines(section.cells, "loss"))
+
+
+@pytest.mark.parametrize("make", [steps_of, curves_of, losses_of])
 def test_figures_are_drawn_with_all_their_text_inside(trained: Trained, make: Callable[[Trained], Figure]) -> None:
     figure = make(trained)
-    assert png(figure).startswith(b"\x89PNG")
+    assert canvas.files(figure)["png"].startswith(b"\x89PNG")
     ticks = {label for axes in figure.axes for label in axes.get_xticklabels(which="both")}
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     boxes = {text.get_text(): text.get_window_extent() for text in texts if text not in ticks}
@@ -48,12 +60,12 @@ def test_figures_are_drawn_with_all_their_text_inside(trained: Trained, make: Ca
 
 
 def test_axes_are_labelled_and_panels_say_what_is_seen(published: Trained) -> None:
-    steps, curves = steps_of(published), curves_of(published)
-    for figure in (steps, curves):
+    points, curves = steps_of(published), curves_of(published)
+    for figure in (points, curves):
         assert all(axes.get_xlabel() for axes in figure.axes)
         assert "orthogonal first" in figure.axes[0].get_title(loc="left")
     assert curves.axes[0].get_ylabel() == "accuracy"
-    assert steps.axes[0].get_yticklabels()[0].get_text() == "default"
+    assert points.axes[0].get_yticklabels()[0].get_text() == "default"
 
 
 def test_every_run_is_a_point_and_censored_ones_stand_at_the_budget(published: Trained) -> None:
@@ -66,17 +78,17 @@ def test_every_run_is_a_point_and_censored_ones_stand_at_the_budget(published: T
 
 
 def test_an_arm_keeps_its_colour(published: Trained) -> None:
-    steps, curves = steps_of(published), curves_of(published)
-    colours = {label.get_text(): OKABE_ITO[place] for place, label in enumerate(steps.axes[0].get_yticklabels())}
+    points, curves = steps_of(published), curves_of(published)
+    colours = {label.get_text(): OKABE_ITO[place] for place, label in enumerate(points.axes[0].get_yticklabels())}
     entries = {line.get_label(): line.get_color() for line in curves.legends[0].get_lines()}
     assert {arm: entries[arm] for arm in colours} == colours
 
 
 def test_runs_that_left_diverged_or_are_missing_are_shown(broken: Trained) -> None:
-    steps, curves = steps_of(broken), curves_of(broken)
+    points, curves = steps_of(broken), curves_of(broken)
     assert "fewer runs left" in [text.get_text() for text in curves.legends[0].get_texts()]
-    assert "diverged: never" in [text.get_text() for text in steps.legends[0].get_texts()]
-    assert [text.get_text() for text in steps.axes[0].texts].count("not run yet") == 2
+    assert "diverged: never" in [text.get_text() for text in points.legends[0].get_texts()]
+    assert [text.get_text() for text in points.axes[0].texts].count("not run yet") == 2
 
 
 def test_steps_can_be_shown_on_a_plain_scale(quick: Trained) -> None:
@@ -85,7 +97,7 @@ def test_steps_can_be_shown_on_a_plain_scale(quick: Trained) -> None:
 
 
 def test_the_same_figure_gives_the_same_bytes(quick: Trained) -> None:
-    assert png(steps_of(quick)) == png(steps_of(quick))
+    assert canvas.files(steps_of(quick)) == canvas.files(steps_of(quick))
 
 
 def test_matplotlib_s_cache_stays_in_the_folder_one_works_in(tmp_path: Path) -> None:
