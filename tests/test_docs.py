@@ -9,7 +9,7 @@ import typer
 
 import groklab
 from groklab.cli import app
-from groklab.studies import STUDIES
+from groklab.studies import PARTS, STUDIES
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "groklab"
@@ -51,6 +51,11 @@ def test_every_command_is_documented(command: str) -> None:
 @pytest.mark.parametrize("study", sorted(STUDIES))
 def test_every_study_is_in_the_overview(study: str) -> None:
     assert f"`{study}`" in OVERVIEW
+
+
+@pytest.mark.parametrize("part", sorted({part for parts in PARTS.values() for part in parts}))
+def test_every_part_of_a_study_is_in_the_overview(part: str) -> None:
+    assert re.search(rf"^\| `{part}`", OVERVIEW, re.MULTILINE)
 
 
 @pytest.mark.parametrize("package", sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")))

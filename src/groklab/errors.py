@@ -13,6 +13,10 @@ class UsageError(GroklabError):
     exit_code = 2
 
 
+class FixedSetting(UsageError):
+    """A setting that the study itself sets, run by run."""
+
+
 class TaskError(UsageError):
     """A task, table or split that cannot exist."""
 

@@ -19,7 +19,7 @@ def drawn(state: TrainingState, stopping: bool = False) -> str:
 @pytest.fixture
 def state() -> TrainingState:
     """All four tasks, with something to show on the first."""
-    state = TrainingState(build_study("initialization", StudyOptions(seeds=2)))
+    state = TrainingState(build_study("initialization", StudyOptions(seeds=2), "main"))
     arm = next(arm for arm in state.arms if arm.name == "xavier")
     arm.reached.add(arm.runs[0])
     arm.accuracy = {arm.runs[0]: 1.0, arm.runs[1]: 0.5}
@@ -31,7 +31,7 @@ def test_the_table_has_a_row_an_arm_and_a_column_a_task(state: TrainingState) ->
     (headings,) = [line.split() for line in lines if line.strip().startswith("initialization")]
     assert headings == ["initialization", "x_plus_y", "x_minus_y", "x_div_y", "permutation"]
     rows = {line.split()[0]: line.split()[1:] for line in lines if " of 2" in line}
-    assert list(rows) == ["default", "xavier", "he", "orthogonal", "kaiming_normal"]
+    assert list(rows) == ["default", "xavier", "he", "orthogonal", "kaiming_normal", "uniform(0.1)"]
     assert rows["xavier"][:4] == ["1", "of", "2", "75.0%"]
     assert rows["default"][:4] == ["0", "of", "2", "—"]
 
@@ -41,7 +41,15 @@ def test_the_table_of_the_whole_study_fits_a_small_terminal(state: TrainingState
     console.print(live_table(state, stopping=True))
     lines = console.export_text().splitlines()
     assert len(lines) < 24
-    assert sum(" of 2" in line for line in lines) == 5, "no row is broken"
+    assert sum(" of 2" in line for line in lines) == 6, "no row is broken"
+
+
+def test_more_arms_than_fit_are_counted_together() -> None:
+    state = TrainingState(build_study("initialization", StudyOptions(seeds=1), "components"))
+    arm = state.arms[0]
+    arm.reached, arm.accuracy = {arm.runs[0]}, {arm.runs[0]: 1.0}
+    (row,) = [line.split() for line in drawn(state).splitlines() if " of " in line]
+    assert row == ["61", "arms", "1", "of", "58", "100.0%", "0", "of", "58", "—"]
 
 
 def test_a_task_that_an_arm_has_not_is_left_empty() -> None:

@@ -9,7 +9,13 @@ from groklab.errors import TrainingError
 
 def test_it_trains_and_reports(trained: Path) -> None:
     folder = trained / "report-initialization"
-    assert {path.name for path in folder.iterdir()} >= {"report.md", "runs.csv", "table.csv", "steps.png"}
+    assert {path.name for path in folder.iterdir()} >= {
+        "report.html",
+        "report.md",
+        "runs.csv",
+        "steps.csv",
+        "steps.png",
+    }
     assert "sqlite:///groklab.db" in (folder / "report.md").read_text()
 
 
@@ -19,18 +25,18 @@ def test_the_table_the_answer_and_the_place_are_told(groklab: Any, tiny: Any, tm
     assert "5 runs: training 5 as 1 fleet in float32 on cpu" in result.stderr
     assert "steps to 99% validation accuracy" in result.stdout and "kaiming_normal" in result.stdout
     assert "trained 100 steps of runs" in result.stdout
-    assert result.stdout.splitlines()[-1] == "report: there/report.md"
-    assert (tmp_path / "there" / "report.md").exists() and (tmp_path / "other.db").exists()
+    assert result.stdout.splitlines()[-2:] == ["as Markdown: there/report.md", "report: there/report.html"]
+    assert (tmp_path / "there" / "report.html").exists() and (tmp_path / "other.db").exists()
 
 
 def test_json_is_one_object_and_nothing_is_trained_twice(in_trained: Any, tiny: Any) -> None:
     result = in_trained("run", "initialization", *tiny(), "--json")
     told = json.loads(result.stdout)
-    assert told["study"] == "initialization" and told["report"] == "report-initialization/report.md"
+    assert told["study"] == "initialization" and told["report"] == "report-initialization/report.html"
     assert told["training"]["already_done"] == 5 and told["training"]["member_steps"] == 0
     assert [run["step"] for run in told["runs"]] == [20] * 5
     assert [arm["arm"] for arm in told["arms"]] == ["default", "xavier", "he", "orthogonal", "kaiming_normal"]
-    assert told["provenance"]["operations.matmul"] == "float32"
+    assert told["provenance"]["operations.matmul"] == "float32" and told["claims"] == {}
     assert "nothing to train" in result.stderr and "steps to 99%" in result.stderr
 
 

@@ -10,6 +10,7 @@ import pytest
 
 SLOW = ("matplotlib", "numpy", "scipy", "sqlalchemy", "torch", "yaml")
 COMMANDS = [["--help"], ["run", "--help"], ["list"], ["status"], ["status", "--json"], ["run", "nonsense"]]
+COMMANDS += [["run", "initialization", "--part", "nonsense"]]
 COMMANDS += [["export", "--help"], ["export", "nonsense", "--to", "out", "--as", "csv"]]
 
 

@@ -39,6 +39,7 @@ WRONG = [
     ("report setting.yaml", "setting.yaml, line 5: unknown setting 'optimizer.rate'"),
     ("run true.yaml --json", "true.yaml, line 5: steps must be a whole number, not True"),
     ("run slow.yaml --quick", "slow.yaml, line 1: this study has no quick version"),
+    ("run tiny.yaml --part scale", "unknown part 'scale'; known: all, main"),
     ("run tiny.yaml --seeds 0", "seeds must be a whole number from 1"),
     ("run tiny.yaml --set optimizer.weight_decay=3", "optimizer.weight_decay cannot be set here: the study itself"),
     ("run tiny.yaml --set seed=3", "seed cannot be set here"),
@@ -80,7 +81,7 @@ def test_a_bad_file_is_one_sentence_and_exit_code_2(line: str, sentence: str, gr
 
 def test_a_file_is_trained_reported_and_not_trained_again(groklab: Any, files: Path) -> None:
     told = json.loads(groklab("run", "tiny.yaml", "--json").stdout)
-    assert told["study"] == "tiny" and told["report"] == os.path.join("report-tiny", "report.md")
+    assert told["study"] == "tiny" and told["report"] == os.path.join("report-tiny", "report.html")
     assert [(arm["task"], arm["arm"], arm["measured"]) for arm in told["arms"]] == [
         ("x_plus_y mod 7", "0", 2),
         ("x_plus_y mod 7", "1", 2),

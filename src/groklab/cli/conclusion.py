@@ -11,9 +11,11 @@ from rich.console import Console
 
 from groklab.lab.handover.handed import flattened
 from groklab.reports.answer import answer
-from groklab.reports.markdown import write_report
-from groklab.reports.series import Cell, cells
+from groklab.reports.report import TEXT, write_report
+from groklab.reports.section import leading
+from groklab.reports.series import Cell
 from groklab.reports.tables import summary_table
+from groklab.reports.verdicts import tally
 
 if TYPE_CHECKING:
     from groklab.lab.result import Result
@@ -35,26 +37,31 @@ def conclude(
 ) -> None:
     """Write the report, show the table and the answer; with `as_json` those go to stderr, and an object to stdout."""
     where = provenance(study, lab)
-    path = write_report(study, found, folder, where)
-    rows = cells(study, found)
-    said = answer(study, rows)
+    written = write_report(study, found, folder, where)
+    first = leading(written.sections)
+    said = answer(first.study, first.cells)
     stream = sys.stderr if as_json else sys.stdout
     console = Console(file=stream, width=None if stream.isatty() else _WIDTH)
-    console.print(summary_table(study, found))
+    console.print(summary_table(first.study, first.cells))
     for sentence in (said.sentence, *said.details):
         console.print(sentence, highlight=False, soft_wrap=not console.is_terminal)
+    if written.judged:
+        console.print(tally(written.judged), highlight=False)
     if training is not None and training["member_steps"]:
         console.print(_speed(training), highlight=False)
-    console.print(f"report: {path}", highlight=False, soft_wrap=True)
+    for place in (f"as Markdown: {written.page.with_name(TEXT)}", f"report: {written.page}"):
+        console.print(place, highlight=False, soft_wrap=True)
     if as_json:
-        objects = {"answer": said.sentence, "arms": [_arm(row) for row in rows], "runs": _runs(study, found)}
-        head = {"study": study.name, "lab": lab.url, "report": str(path), "threshold": study.threshold}
+        verdicts = {one.claim.id: one.finding.verdict for one in written.judged}
+        objects = {"answer": said.sentence, "claims": verdicts, "arms": [_arm(row) for row in first.cells]}
+        objects |= {"runs": _runs(study, found)}
+        head = {"study": study.name, "lab": lab.url, "report": str(written.page), "threshold": study.threshold}
         print(json.dumps({**head, "training": training, **objects, "provenance": where}, default=str, allow_nan=False))
 
 
 def provenance(study: "Study", lab: "Lab") -> dict[str, object]:
     """Where the numbers come from: what the lab kept with the plans of these runs."""
-    newest = [found[0] for found in lab.plans_of_runs([run.identity for run in study.runs]).values() if found]
+    newest = [found[0] for found in lab.plans_of_runs([run.identity for run in study.every_run]).values() if found]
     plans = {plan.identity: plan for plan in newest}
     found: dict[str, dict[str, None]] = {}
     for identity in plans:

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from groklab.cli.drawing import announcement, arm_line, live_table, pace_line
+from groklab.cli.drawing import announcement, arm_line, few_arms, live_table, pace_line
 from groklab.cli.progress import TrainingState
 
 if TYPE_CHECKING:
@@ -122,19 +122,20 @@ class LiveView:
 
 
 class LineView:
-    """A line every ten seconds, and one whenever more runs of an arm reached the threshold."""
+    """A line every ten seconds, and one whenever more runs of an arm, if the arms are few, reached the threshold."""
 
     def __init__(self, state: TrainingState, console: Console) -> None:
         self._state, self._console = state, console
         self._said = state.clock()
         self._estimated = False
+        self._few = few_arms(state)
         self._reached = [len(arm.reached) for arm in state.arms]
 
     def say(self, line: str) -> None:
         self._console.print(line, highlight=False, soft_wrap=True)
 
     def changed(self) -> None:
-        for place, arm in enumerate(self._state.arms):
+        for place, arm in enumerate(self._state.arms if self._few else ()):
             if len(arm.reached) > self._reached[place]:
                 self._reached[place] = len(arm.reached)
                 self.say(arm_line(self._state, arm))

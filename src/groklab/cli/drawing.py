@@ -14,6 +14,8 @@ from groklab.reports.wording import NOTHING, count, percent
 if TYPE_CHECKING:
     from groklab.fleet.plan import Plan
 
+ROWS = 20  # of the live table; more arms are counted together
+
 
 def announcement(plans: Sequence["Plan"], runs: int, already_done: int) -> str:
     """What is about to happen, in a sentence."""
@@ -27,13 +29,14 @@ def announcement(plans: Sequence["Plan"], runs: int, already_done: int) -> str:
 
 def live_table(state: TrainingState, stopping: bool = False) -> RenderableType:
     """Arms as rows, tasks as columns: how many runs reached the threshold, and where the median run is now."""
-    tasks = state.study.tasks
+    tasks = tuple(dict.fromkeys(arm.task for arm in state.arms))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(state.study.factor)
     for task in tasks:
         table.add_column(task, justify="right")
-    cells = {(arm.name, arm.task): arm for arm in state.arms}
-    for name in dict.fromkeys(arm.name for arm in state.arms):
+    arms = state.arms if few_arms(state) else [_together(state, task) for task in tasks]
+    cells = {(arm.name, arm.task): arm for arm in arms}
+    for name in dict.fromkeys(arm.name for arm in arms):
         found = (cells.get((name, task)) for task in tasks)
         table.add_row(name, *(Text() if arm is None else _cell(arm) for arm in found))
     note = f"runs at {percent(state.study.threshold)}, and the median run's validation accuracy"
@@ -41,6 +44,23 @@ def live_table(state: TrainingState, stopping: bool = False) -> RenderableType:
     if stopping:
         lines.append(Text("saving, then leaving; Ctrl-C again leaves at once", style="bold"))
     return Group(table, *lines)
+
+
+def few_arms(state: TrainingState) -> bool:
+    """Whether the arms fit on a screen, one below the other."""
+    return len({arm.name for arm in state.arms}) <= ROWS
+
+
+def _together(state: TrainingState, task: str) -> ArmState:
+    """All arms of a task as one."""
+    arms = [arm for arm in state.arms if arm.task == task]
+    return ArmState(
+        task=task,
+        name=f"{len({arm.name for arm in state.arms})} arms",
+        runs=tuple(dict.fromkeys(run for arm in arms for run in arm.runs)),
+        reached=set().union(*(arm.reached for arm in arms)),
+        accuracy={run: accuracy for arm in arms for run, accuracy in arm.accuracy.items()},
+    )
 
 
 def _cell(arm: ArmState) -> Text:

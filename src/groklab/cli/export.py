@@ -14,14 +14,16 @@ from groklab.cli.options import (
     Changes,
     From,
     LabUrl,
+    Part,
     Precision,
     Quick,
     Seeds,
     StudyName,
     asked_study,
+    grown_as_held,
     lab_or_export,
 )
-from groklab.errors import LabError, UsageError
+from groklab.errors import UsageError
 from groklab.lab.handover import FORMS
 from groklab.lab.handover.export import check_folder
 
@@ -40,6 +42,7 @@ One = Annotated[
 def export(
     study: StudyName,
     to: To,
+    part: Part = "all",
     form: As = "lab",
     source: From = None,
     run: One = None,
@@ -56,7 +59,7 @@ def export(
     """
     keep_caches_here()
     check_folder(to, form)
-    asked = asked_study(study, quick, seeds, changes, precision)
+    asked = asked_study(study, quick, seeds, changes, precision, part)
     with lab_or_export(lab, source) as opened:
         from groklab.lab.handover.export import export as write
 
@@ -79,11 +82,8 @@ def export(
 def _found(study: "Study", lab: "Lab", prefix: str | None) -> "list[Handed]":
     """What the lab holds of the study, or of the one run whose identity begins so."""
     from groklab.lab.handover.handed import handed
-    from groklab.lab.training import results
 
-    found = results(study.runs, lab)
-    if not found:
-        raise LabError(f"the lab {lab.url} holds no run of this study as it is asked for here; `groklab run` trains it")
+    grown, found = grown_as_held(study, lab)
     if prefix is not None:
         identity = lab.find(prefix).identity
         found = [result for result in found if result.run.identity == identity]
@@ -91,5 +91,6 @@ def _found(study: "Study", lab: "Lab", prefix: str | None) -> "list[Handed]":
             raise UsageError(
                 f"the run {identity} is none of this study as it is asked for here; `groklab show` shows it"
             )
-    places = {run.identity: (arm.task, arm.name) for arm in reversed(study.arms) for run in arm.runs}
-    return handed(study.name, places, found, lab)
+    arms = [arm for section in grown.sections for arm in section.arms]
+    places = {run.identity: (arm.task, arm.name) for arm in reversed(arms) for run in arm.runs}
+    return handed(grown.name, places, found, lab)

@@ -1,6 +1,7 @@
 """`groklab list`: what there is, by name, a line each."""
 
 import sys
+from collections.abc import Callable
 
 from groklab.cli.columns import aligned
 
@@ -33,12 +34,13 @@ INITIALIZATIONS = {
 
 
 def list_() -> None:
-    """Name the studies, tasks, models and initializations.
+    """Name the studies and their parts, tasks, models and initializations.
 
     A study of your own is a YAML file that uses these names: groklab run FILE.yaml.
     """
     sections = {
         "studies": studies(),
+        **{f"parts of {name} (--part)": questions for name, questions in parts().items()},
         "tasks (another size: 'x_plus_y mod 113', 'permutation of 4')": TASKS,
         "models": MODELS,
         "initializations": INITIALIZATIONS,
@@ -50,5 +52,15 @@ def studies() -> dict[str, str]:
     """Every study with its question, which is the first line of its file."""
     from groklab.studies import STUDIES
 
-    documents = {name: sys.modules[study.__module__].__doc__ or "" for name, study in STUDIES.items()}
-    return {name: document.partition("\n")[0] for name, document in documents.items()}
+    return {name: _question(study) for name, study in STUDIES.items()}
+
+
+def parts() -> dict[str, dict[str, str]]:
+    """The parts of every study, each with its question."""
+    from groklab.studies import PARTS
+
+    return {study: {name: _question(part) for name, part in found.items()} for study, found in PARTS.items()}
+
+
+def _question(study: Callable[..., object]) -> str:
+    return (sys.modules[study.__module__].__doc__ or "").partition("\n")[0]

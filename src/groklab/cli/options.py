@@ -11,9 +11,10 @@ import typer
 
 from groklab.checks import choice
 from groklab.cli.machine import quick_precision
-from groklab.errors import UsageError, unknown
+from groklab.errors import LabError, UsageError, unknown
 
 if TYPE_CHECKING:
+    from groklab.lab.result import Result
     from groklab.lab.store import Lab
     from groklab.studies import Study
     from groklab.studies.study_file import StudyFile
@@ -22,8 +23,14 @@ LAB = "sqlite:///groklab.db"
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float64", "float32", "tf32", "bf16")  # those of fleet/run.py, which takes a second to import
 
+FILE_PARTS = ("all", "main")  # a study from a file has no others
+
 StudyName = Annotated[
     str, typer.Argument(metavar="STUDY|FILE", help="Its name, as `groklab list` says it, or a YAML file: decay.yaml.")
+]
+Part = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="This part of the study, as `groklab list` names them; main, or all of them."),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="The version of the study for a laptop.")]
 Seeds = Annotated[int | None, typer.Option(metavar="N", help="Seeds an arm; by default the study's own number.")]
@@ -49,14 +56,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout;
 
 
 def asked_study(
-    name: str, quick: bool, seeds: int | None, changes: Sequence[str] | None, precision: str | None = None
+    name: str,
+    quick: bool,
+    seeds: int | None,
+    changes: Sequence[str] | None,
+    precision: str | None = None,
+    part: str = "all",
 ) -> "Study":
     """The study as the options ask for it; what cannot be right is refused before torch is imported."""
-    from groklab.studies import STUDIES, StudyOptions, build_study, parse_changes
+    from groklab.studies import StudyOptions, build_study, check_part, parse_changes
 
-    if not is_file(name) and name not in STUDIES:
-        raise unknown("study", name, STUDIES)
     file = _read(name) if is_file(name) else None
+    if file is None:
+        check_part(name, part)
+    elif part not in FILE_PARTS:
+        raise unknown("part", part, FILE_PARTS)
     changed = parse_changes(changes or ())
     if precision is not None:
         choice("--precision", precision, PRECISIONS)
@@ -66,7 +80,7 @@ def asked_study(
     elif quick and "precision" not in changed and (file is None or not file.sets("precision")):
         changed["precision"] = quick_precision()
     options = StudyOptions(quick=quick, seeds=seeds, changes=changed)
-    return build_study(name, options) if file is None else file.study(options)
+    return build_study(name, options, part) if file is None else file.study(options)
 
 
 def is_file(study: str) -> bool:
@@ -105,6 +119,16 @@ def lab_or_export(url: str, source: Path | None) -> "Iterator[Lab]":
         read_archive(source, lab)
         lab.url = str(source)
         yield lab
+
+
+def grown_as_held(study: "Study", lab: "Lab") -> "tuple[Study, list[Result]]":
+    """The study as far as its runs in the lab make it grow, and what came of them; LabError when there is none."""
+    from groklab.lab.training import results
+
+    grown, found = study.grown_by(lambda grown: results(grown.every_run, lab))
+    if not found:
+        raise LabError(f"the lab {lab.url} holds no run of this study as it is asked for here; `groklab run` trains it")
+    return grown, found
 
 
 def report_folder(study: "Study", out: Path | None) -> Path:

@@ -90,7 +90,8 @@ class TrainingState:
         self, study: "Study", known: Iterable["Result"] = (), clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.study = study
-        self.arms = [ArmState(arm.task, arm.name, tuple(run.identity for run in arm.runs)) for arm in study.arms]
+        arms = (arm for section in study.sections for arm in section.arms)
+        self.arms = [ArmState(arm.task, arm.name, tuple(run.identity for run in arm.runs)) for arm in arms]
         self.fleets: dict[str, FleetProgress] = {}
         self.pace = Pace(clock)
         self.already_done = 0
@@ -100,7 +101,7 @@ class TrainingState:
         self.current: FleetProgress | None = None
         self.clock = clock
         self._began: float | None = None
-        self.may_stop_early = any(run.stop is not None for run in study.runs)
+        self.may_stop_early = any(run.stop is not None for run in study.every_run)
         self._arms_of: dict[str, list[ArmState]] = {}
         for arm in self.arms:
             for identity in arm.runs:

@@ -8,19 +8,21 @@ from groklab.cli.options import (
     From,
     LabUrl,
     Out,
+    Part,
     Precision,
     Quick,
     Seeds,
     StudyName,
     asked_study,
+    grown_as_held,
     lab_or_export,
     report_folder,
 )
-from groklab.errors import LabError
 
 
 def report(
     study: StudyName,
+    part: Part = "all",
     quick: Quick = False,
     seeds: Seeds = None,
     changes: Changes = None,
@@ -30,20 +32,15 @@ def report(
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report of a study from what the lab holds.
+    """Write the report of a study, with all its parts or of one, from what the lab holds.
 
     Nothing is trained. Ask as `groklab run` was asked: other options mean other runs.
     """
     keep_caches_here()
-    asked = asked_study(study, quick, seeds, changes, precision)
+    asked = asked_study(study, quick, seeds, changes, precision, part)
     folder = report_folder(asked, out)
     with lab_or_export(lab, source) as opened:
         from groklab.cli.conclusion import conclude
-        from groklab.lab.training import results
 
-        found = results(asked.runs, opened)
-        if not found:
-            raise LabError(
-                f"the lab {opened.url} holds no run of this study as it is asked for here; `groklab run` trains it"
-            )
-        conclude(asked, found, folder, opened, as_json=as_json)
+        grown, found = grown_as_held(asked, opened)
+        conclude(grown, found, folder, opened, as_json=as_json)

@@ -1,7 +1,7 @@
 """`groklab run`: trains a study, or goes on with one, and reports what came of it."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +15,7 @@ from groklab.cli.options import (
     Changes,
     LabUrl,
     Out,
+    Part,
     Precision,
     Quick,
     Seeds,
@@ -46,6 +47,7 @@ Device = Annotated[str, typer.Option(metavar="|".join(DEVICES), help="Where to t
 
 def run(
     study: StudyName,
+    part: Part = "main",
     quick: Quick = False,
     seeds: Seeds = None,
     changes: Changes = None,
@@ -67,7 +69,7 @@ def run(
     with Interruption() as interruption:
         keep_caches_here()
         let_threads_sleep()
-        asked = asked_study(study, quick, seeds, changes, precision)
+        asked = asked_study(study, quick, seeds, changes, precision, part)
         folder = report_folder(asked, out)
         where = _device_for(asked, device)
 
@@ -80,8 +82,8 @@ def run(
         with Lab(lab) as opened:
             if where == "cpu" and not quick and not is_file(study):
                 _say(f"the whole study takes long on a CPU; for a version that does not: groklab run {study} --quick")
-            found, state = _train(asked, opened, how, interruption)
-            conclude(asked, found, folder, opened, as_json=as_json, training=_training(state, where))
+            grown, found, states = _train(asked, opened, how, interruption)
+            conclude(grown, found, folder, opened, as_json=as_json, training=_training(states, where))
     failed = sum(result.status == "failed" for result in found)
     if failed:
         _say(f"{failed} of {len(found)} runs failed; the report says why")
@@ -94,14 +96,15 @@ def _device_for(study: "Study", device: str) -> str:
     from groklab.fleet.precision import check_precision
 
     where = choose_device(device)
-    for run in study.runs:
+    for run in study.every_run:
         check_precision(run.precision, where)
     return where
 
 
 def _train(
     study: "Study", lab: "Lab", how: Mapping[str, Any], interruption: Interruption
-) -> "tuple[list[Result], TrainingState]":
+) -> "tuple[Study, list[Result], list[TrainingState]]":
+    """The study as far as it grew, what came of its runs, and the state of the training each time that it had grown."""
     from rich.console import Console
 
     from groklab.cli.display import Display
@@ -109,27 +112,33 @@ def _train(
     from groklab.lab.training import results, train
     from groklab.lab.watching import Interrupted
 
-    state = TrainingState(study, results(study.runs, lab))
-    found: list[Result] = []
+    console, states = Console(stderr=True), list[TrainingState]()
+
+    def trained(grown: "Study") -> "list[Result]":
+        states.append(TrainingState(grown, results(grown.every_run, lab)))
+        with Display(states[-1], console, interruption.requested) as display:
+            return train(grown.every_run, lab=lab, progress=display, stop_requested=interruption.requested, **how)
+
     try:
-        with interruption.saving(), Display(state, Console(stderr=True), interruption.requested) as display:
-            found = train(study.runs, lab=lab, progress=display, stop_requested=interruption.requested, **how)
+        with interruption.saving():
+            grown, found = study.grown_by(trained)
     except Interrupted as error:
         _say(str(error))
+        raise typer.Exit(interruption.exit_code) from error
     if interruption.requested():
         raise typer.Exit(interruption.exit_code)
-    return found, state
+    return grown, found, states
 
 
-def _training(state: "TrainingState", device: str) -> dict[str, Any]:
+def _training(states: "Sequence[TrainingState]", device: str) -> dict[str, Any]:
     """What this command trained, and how long that took."""
     return {
         "device": device,
-        "already_done": state.already_done,
-        "fleets": len(state.fleets),
-        "seconds": state.seconds,
-        "compile_seconds": state.compile_seconds,
-        "member_steps": state.member_steps,
+        "already_done": states[0].already_done,
+        "fleets": sum(len(state.fleets) for state in states),
+        "seconds": sum(state.seconds for state in states),
+        "compile_seconds": sum(state.compile_seconds for state in states),
+        "member_steps": sum(state.member_steps for state in states),
     }
 
 
