@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from groklab.analysis.crossings import (
     at_threshold,
     collapses,
+    delay,
     exact,
     first_crossing,
     held_crossing,
@@ -75,6 +76,22 @@ def test_collapses_are_counted_once_each_and_only_after_a_crossing() -> None:
 def test_memorization_is_read_from_the_training_split() -> None:
     steps, train = logistic(4704, 100.0, 10.0)
     assert memorization_step(steps, train, 4704) == first_crossing(steps, train, 4704) == 150
+
+
+def test_the_delay_is_from_train_to_validation_and_censored_where_validation_never_came() -> None:
+    steps, train = logistic(4704, 100.0, 10.0)
+    _, validation = logistic(4704, 900.0, 20.0)
+    memorized = memorization_step(steps, train, 4704)
+    assert delay(memorized, first_crossing(steps, validation, 4704), 2000) == (850.0, True)
+    assert delay(memorized, first_crossing(steps, validation // 2, 4704), 2000) == (1850.0, False)
+    assert delay(200, 150, 2000) == (-50.0, True)
+    assert delay(None, 150, 2000) is None
+
+
+def test_any_other_threshold_is_counted_the_same_way() -> None:
+    steps, correct = logistic(10_000, 800.0, 40.0)
+    found = [first_crossing(steps, correct, 10_000, threshold) for threshold in (0.5, 0.9, 0.95, 0.99, 1.0)]
+    assert found == [800, 890, 920, 990, None]
 
 
 @pytest.mark.parametrize("threshold", [0.0, -0.1, 1.01, float("nan"), "0.99", True])

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from groklab.analysis.ratios import Time, paired_ratio
+from groklab.analysis.ratios import paired_ratio
+from groklab.analysis.survival import Time
 
 
 def came(*values: float) -> dict[int, Time]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from groklab.analysis.survival import Time
 from groklab.checks import number, whole
 
 Integers = npt.NDArray[np.integer]
@@ -53,6 +54,17 @@ def memorization_step(
 ) -> int | None:
     """The first step at which the training split is known to the threshold, whatever the validation split does."""
     return first_crossing(steps, train_correct, train_total, threshold)
+
+
+def delay(memorized: int | None, generalized: int | None, watched: int) -> Time | None:
+    """The steps from knowing the training split to knowing the validation split, or how long that was awaited in vain.
+
+    Negative when the validation split came first. None for a run that never knew its training split: of it there is no
+    delay, whatever became of the validation split.
+    """
+    if memorized is None:
+        return None
+    return (float(watched - memorized), False) if generalized is None else (float(generalized - memorized), True)
 
 
 def collapses(

@@ -15,7 +15,10 @@ from groklab.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """`low` to `high`, of `kind`; `coverage` is exact for order statistics (at least) and nominal for the others."""
+    """`low` to `high`, of `kind`; `coverage` is exact for plain order statistics (at least), nominal for the others.
+
+    How often each kind covers in simulation is in results/coverage.
+    """
 
     low: float
     high: float
@@ -28,28 +31,49 @@ class Interval:
 
 LEVEL = 0.95
 ORDER_STATISTICS = "order statistics, of the median"
+INTERPOLATED = "interpolated order statistics, of the median"
 T_ON_LOG = "t on log steps, of the geometric mean"
 T_ON_LOG_RATIO = "t on log ratio, paired by seed"
 
 
 def median_interval(times: Times, level: float = LEVEL) -> Interval | None:
-    """The interval of a median from the j-th smallest to the j-th largest time, with its exact binomial coverage.
+    """The interval of a median, between two order statistics from each end (Hettmansperger and Sheather 1986).
 
-    Needs no assumption about the distribution but independence. j is the largest that still covers `level`; where even
-    the whole range covers less (fewer than 6 runs at 95%), it is the range, with the coverage it has: 75% for 3 runs.
-    An end that falls on a censored run is as wide as that run leaves open, up to infinity. None for fewer than 2 runs.
+    From the j-th smallest to the j-th largest time is an interval with an exact binomial coverage that jumps with j:
+    for 16 runs 97.9% or 92.3%. Between the two that enclose `level`, the ends are interpolated so that the coverage is
+    close to `level` whatever the distribution (Nyblom 1992). Where even the whole range covers less (fewer than 6 runs
+    at 95%), it is the range, with the exact coverage it has: 75% for 3 runs. An end that rests on a censored run is as
+    wide as that run leaves open, up to infinity. None for fewer than 2 runs.
     """
-    _check_level(level)
+    check_level(level)
     count = len(times)
     if count < 2:
         return None
-    rank = max((j for j in range(1, (count + 1) // 2 + 1) if _median_coverage(count, j) >= level), default=1)
+    widest = _median_coverage(count, 1)
+    if widest < level:
+        low, high = times.order_statistic(1).low, times.order_statistic(count).high
+        return Interval(low=low, high=high, coverage=widest, kind=ORDER_STATISTICS)
+    rank = max(j for j in range(1, (count + 1) // 2 + 1) if _median_coverage(count, j) >= level)
+    inward = _inward(count, rank, level)
+    below, above = count + 1 - rank, count - rank
     return Interval(
-        low=times.order_statistic(rank).low,
-        high=times.order_statistic(count + 1 - rank).high,
-        coverage=_median_coverage(count, rank),
-        kind=ORDER_STATISTICS,
+        low=_between(times.order_statistic(rank).low, times.order_statistic(rank + 1).low, inward),
+        high=_between(times.order_statistic(below).high, times.order_statistic(above).high, inward),
+        coverage=level,
+        kind=INTERPOLATED,
     )
+
+
+def _inward(count: int, rank: int, level: float) -> float:
+    """How far the ends go from this rank towards the next one: Hettmansperger and Sheather's λ."""
+    wide, narrow = _median_coverage(count, rank), _median_coverage(count, rank + 1)
+    share = (wide - level) / (wide - narrow)
+    return (count - rank) * share / (rank + (count - 2 * rank) * share)
+
+
+def _between(outer: float, inner: float, inward: float) -> float:
+    """Linear, and infinite as soon as one of the two is: a censored run leaves its end open."""
+    return outer if inward == 0.0 else (1.0 - inward) * outer + inward * inner
 
 
 def _median_coverage(count: int, rank: int) -> float:
@@ -64,7 +88,7 @@ def t_on_log(values: Sequence[float], level: float = LEVEL, kind: str = T_ON_LOG
     values, one that is not a positive finite number (a censored time), or no spread at all, which a coarse grid of
     steps produces by rounding and which must not be read as certainty.
     """
-    _check_level(level)
+    check_level(level)
     if len(values) < 2 or any(not 0 < value < math.inf for value in values):
         return None
     logs = np.log(np.asarray(values, dtype=np.float64))
@@ -96,7 +120,7 @@ def bootstrap(
     It is too narrow for few values: its coverage is nominal. The generator is the caller's, seeded, so that a report
     can be repeated to the last digit.
     """
-    _check_level(level)
+    check_level(level)
     whole("resamples", resamples, low=1)
     sample = np.asarray(values, dtype=np.float64)
     if len(sample) < 2 or not np.isfinite(sample).all():
@@ -108,5 +132,5 @@ def bootstrap(
     )
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
     number("level", level, above=0.0, below=1.0)

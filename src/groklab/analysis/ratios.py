@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from groklab.analysis.intervals import LEVEL, T_ON_LOG_RATIO, Interval, geometric_mean, t_on_log
+from groklab.analysis.survival import Time
 
 Seed = TypeVar("Seed", bound=Hashable)
-Time = tuple[float, bool]  # when it came, True; or until when it was watched for in vain, False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,12 @@
 """Times to an event of which some were not observed: a run that never got there is later than we watched, not late."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from groklab.errors import UsageError
+
+Time = tuple[float, bool]  # when it came, True; or until when it was watched for in vain, False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,15 @@ class Times:
 
     def __len__(self) -> int:
         return len(self.reached) + len(self.censored)
+
+    @classmethod
+    def of(cls, times: Iterable[Time]) -> "Times":
+        """The same times without the names of their runs."""
+        listed = list(times)
+        return cls(
+            reached=tuple(float(when) for when, came in listed if came),
+            censored=tuple(float(until) for until, came in listed if not came),
+        )
 
     def order_statistic(self, rank: int) -> Between:
         """The time of the run that comes in at `rank` (1 is the first), within what the censored runs may do."""

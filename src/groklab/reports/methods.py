@@ -29,8 +29,9 @@ def methods(study: Study, cells: Sequence[Cell]) -> str:
         "**A run that did not get there** is censored, not slow: it is later than it was watched. The median is that "
         'of all measured runs, and "not reached" when half of them or more are censored. Means exist only without '
         "censoring. A diverged run counts as one that never got there; a run not trained yet is left out.",
-        "**The interval of the median** goes from one order statistic to another; its coverage is the exact binomial "
-        "one. Fewer than 6 runs cannot cover 95%: the interval is then their whole range, with the coverage it has.",
+        "**The interval of the median** is interpolated between order statistics, so that it covers close to 95% "
+        "whatever the distribution; an end that rests on a censored run is open. Fewer than 6 runs cannot cover 95%: "
+        "the interval is then their whole range, with the exact coverage it has.",
         "**The geometric mean** has Student's t interval on log steps, which is exact for log-normal steps alone.",
         "**A ratio** is the geometric mean of the two arms' steps, paired by seed, with the t interval on the log "
         "ratio; below 1 is faster. `<` and `>` mark a bound where a run of one of the two arms is censored.",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from groklab.analysis.bands import Band, Member, band
 from groklab.analysis.intervals import Interval, geometric_mean, median_interval, t_on_log
-from groklab.analysis.ratios import Ratio, Time, paired_ratio
-from groklab.analysis.survival import Between, Times, median
+from groklab.analysis.ratios import Ratio, paired_ratio
+from groklab.analysis.survival import Between, Time, Times, median
 from groklab.reports.wording import between
 from groklab.studies.outcomes import Outcome, outcomes
 
