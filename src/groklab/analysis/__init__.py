@@ -9,6 +9,12 @@ ratios        how many times faster one arm is than another, paired by seed
 superiority   how probable it is that a run of one arm comes before a run of another
 comparisons   whether arms differ at all: log-rank tests by permutation, Holm's correction
 paired        whether two arms differ, seed by seed
+seeds         how many seeds a wanted precision or decision needs
+variance      how much of the variance the seeds of split, weights and batches each explain
+tobit         linear regression on times of which some are censored
+terms         the terms of a quadratic response surface
+surface       a response surface of the time to an event, and where the groups' surfaces part
+predictive    how well a surface foretells runs that it has not seen
 bands         the median and the spread of many curves over common steps
 
 Nothing is imported here, so that a command that needs one of them does not pay for SciPy.

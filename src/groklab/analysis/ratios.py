@@ -4,6 +4,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+import numpy as np
+
 from groklab.analysis.intervals import LEVEL, T_ON_LOG_RATIO, Interval, geometric_mean, t_on_log
 from groklab.analysis.survival import Time
 
@@ -15,13 +17,15 @@ class Ratio:
     """The geometric mean of ours / theirs over `pairs`; below 1 means that ours came earlier.
 
     `bound` says what a censored time leaves of it: the true ratio is "below" `value` when some of theirs never came,
-    "above" it when some of ours never came, and "exact" when all came. Only an exact one has an interval.
+    "above" it when some of ours never came, and "exact" when all came. Only an exact one has an interval, and a
+    `spread`: the standard deviation of the pairs' log ratios, from which `seeds` tells how many pairs it takes.
     """
 
     value: float
     pairs: int
     bound: Literal["exact", "below", "above"]
     interval: Interval | None
+    spread: float | None = None
 
     @property
     def decided(self) -> bool:
@@ -39,5 +43,6 @@ def paired_ratio(ours: Mapping[Seed, Time], theirs: Mapping[Seed, Time], level: 
         return None
     if we_came and they_came:
         interval = t_on_log(quotients, level, kind=T_ON_LOG_RATIO)
-        return Ratio(value=value, pairs=len(seeds), bound="exact", interval=interval)
+        spread = float(np.log(quotients).std(ddof=1)) if len(quotients) > 1 else None
+        return Ratio(value=value, pairs=len(seeds), bound="exact", interval=interval, spread=spread)
     return Ratio(value=value, pairs=len(seeds), bound="below" if we_came else "above", interval=None)
