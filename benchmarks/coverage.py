@@ -13,7 +13,7 @@ import math
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class Kind:
 
     name: str
     about: str
-    simulate: Callable[..., sim.Hits]
+    simulate: sim.Simulation
     nominal: float = LEVEL
     complete: bool = True
     censored: bool = True
@@ -76,14 +76,14 @@ REASONS = {
     INTERPOLATED: OPEN_END,
     ORDER_STATISTICS: OPEN_END,
     "bootstrap percentile": (
-        "It takes the sample for the distribution. Of 16 runs the spread is too small by √(15/16), normal quantiles stand "
-        "in the place of Student's, and a skewed mean is missed on one side: it is too narrow, and says so nowhere but here."
+        "It takes the sample for the distribution: with 16 runs the spread is too small by √(15/16), the quantiles are "
+        "the normal's instead of Student's, and a skewed mean is missed on one side. It is too narrow."
     ),
     POINTWISE: "The share of 16 runs is one of 17 numbers, so its coverage jumps as the true share moves between them.",
     RESTRICTED: "Times cut off at the horizon are skewed and lumped there, which Student's interval does not know.",
     SCORE: (
-        "Under censoring it reaches from the lower limit of the least probability that the open pairs leave to the upper "
-        "limit of the greatest, so it covers more than it says."
+        "Under censoring it reaches from the lower limit of the least probability that the open pairs leave to the "
+        "upper limit of the greatest: it covers more than it says."
     ),
     JACKKNIFE: (
         "Five levels say little about a variance. The jackknife counts the noise once for every factor and takes "
@@ -108,7 +108,9 @@ the numbers with their provenance are in [`coverage.json`](coverage.json).
 
 def measure(kind: Kind, place: int, steps: sim.Distribution, censored: bool, repetitions: int) -> dict[str, Any]:
     seed = (SEED, place, [d.name for d in sim.DISTRIBUTIONS].index(steps.name), int(censored))
-    hits = list(kind.simulate(np.random.default_rng(seed), steps, censored, repetitions))
+    budget = steps.at(1.0 - sim.CENSORED) if censored else math.inf
+    case = sim.Case(np.random.default_rng(seed), steps, budget, repetitions)
+    hits = list(kind.simulate(case))
     return {
         "kind": kind.name,
         "about": kind.about,
@@ -174,23 +176,30 @@ def provenance(repetitions: int, seconds: float) -> dict[str, Any]:
     }
 
 
+def page(told: dict[str, Any]) -> str:
+    repetitions = told["provenance"]["repetitions"]
+    error = f"{196 * math.sqrt(LEVEL * (1 - LEVEL) / repetitions):.1f}"
+    head = HEAD.format(repetitions=repetitions, error=error)
+    intervals = f"## Intervals\n\n{table(told['intervals'])}\n{misses(told['intervals'])}\n"
+    return head + intervals + f"## Tests of what is true, at 5%\n\n{table(told['tests'])}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the coverage of every interval and the level of every test.")
     parser.add_argument("--repetitions", type=int, default=10_000)
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results" / "coverage")
+    parser.add_argument("--page-only", action="store_true", help="write README.md anew from the coverage.json there is")
     chosen = parser.parse_args()
-    began = time.perf_counter()
-    intervals = measured(INTERVALS, 0, chosen.repetitions)
-    tests = measured(TESTS, len(INTERVALS), chosen.repetitions)
-    where = provenance(chosen.repetitions, time.perf_counter() - began)
-    told = {"provenance": where, "intervals": intervals, "tests": tests}
-    error = f"{196 * math.sqrt(LEVEL * (1 - LEVEL) / chosen.repetitions):.1f}"
-    head = HEAD.format(repetitions=chosen.repetitions, error=error)
-    page = head + f"## Intervals\n\n{table(intervals)}\n{misses(intervals)}\n"
-    page += f"## Tests of what is true, at 5%\n\n{table(tests)}"
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "coverage.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    (chosen.out / "README.md").write_text(page, encoding="utf-8")
+    numbers = chosen.out / "coverage.json"
+    if not chosen.page_only:
+        began = time.perf_counter()
+        intervals = measured(INTERVALS, 0, chosen.repetitions)
+        tests = measured(TESTS, len(INTERVALS), chosen.repetitions)
+        where = provenance(chosen.repetitions, time.perf_counter() - began)
+        told = {"provenance": where, "intervals": intervals, "tests": tests}
+        chosen.out.mkdir(parents=True, exist_ok=True)
+        numbers.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (chosen.out / "README.md").write_text(page(json.loads(numbers.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
 if __name__ == "__main__":
