@@ -90,6 +90,15 @@ def test_one_group_has_a_surface_without_interactions(generator: np.random.Gener
     assert made((points, ["xavier"] * len(arms), times, late)).interactions == ()
 
 
+def test_a_factor_of_two_values_has_no_square(generator: np.random.Generator) -> None:
+    points, arms, times, late = runs(generator)
+    found = made(({**points, "depth": np.tile([1.0, 2.0], 120)}, arms, times, late))
+    shown = {coefficient.term: coefficient for coefficient in found.coefficients}
+    assert "decay²" in shown and "depth × decay" not in shown and "decay × depth" in shown
+    assert "depth²" not in shown
+    assert all(np.ptp([c.interval.low, c.interval.high]) < 0.5 for c in shown.values())
+
+
 def test_predictive_r2_is_high_for_a_surface_and_low_for_noise(generator: np.random.Generator) -> None:
     points, arms, times, late = runs(generator, 1500.0)
     told = predictive_r2(points, arms, times, late, np.random.default_rng(0))
@@ -107,6 +116,7 @@ def test_too_few_runs_or_a_factor_that_stands_still_give_no_surface(generator: n
     points, arms, times, late = runs(generator)
     assert fit_surface(points, arms, times, np.ones(240, dtype=bool)) is None
     assert fit_surface({**points, "depth": np.full(240, 2.0)}, arms, times, late) is None
+    assert fit_surface(points, arms, np.full(240, 800.0), late) is None
     assert fit_surface({"decay": np.zeros(0)}, [], np.zeros(0), np.zeros(0, dtype=bool)) is None
 
 

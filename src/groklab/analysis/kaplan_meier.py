@@ -87,5 +87,5 @@ def _pointwise(share: Floats, variance: Floats, level: float) -> tuple[Floats, F
     """S^exp(±z·√variance / log S): within 0 and 1 for any number of runs."""
     inside = share > 0.0
     logs = np.log(share, where=inside, out=np.full_like(share, math.nan))
-    reach = special.ndtri((1.0 + level) / 2.0) * np.sqrt(np.where(inside, variance, math.nan)) / np.abs(logs)
+    reach = special.ndtri((1.0 + level) / 2.0) * np.sqrt(variance) / np.abs(logs)
     return np.exp(logs * np.exp(reach)), np.exp(logs * np.exp(-reach))

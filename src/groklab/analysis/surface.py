@@ -84,7 +84,7 @@ def fit_surface(
     """The censored quadratic regression of log `times` on `points` (one array a factor) and `groups`.
 
     Give factors on the scale on which their effect is even: the log of a learning rate, not the rate. None when the
-    runs cannot bear it: no more runs that came than terms, or a factor that does not vary.
+    runs cannot bear it: no more runs that came than terms, all of them at one time, or a factor that does not vary.
     """
     check_level(level)
     sample = checked(points, groups, times, censored)
@@ -119,7 +119,7 @@ def checked(
     if not len(when) or any(np.ptp(values) == 0.0 for values in factors.values()):
         return None
     terms = Terms.of(factors, groups)
-    if int((~late).sum()) <= terms.width:
+    if int((~late).sum()) <= terms.width or np.ptp(when[~late]) == 0.0:
         return None
     return terms, terms.columns(factors, groups), np.log(when), late
 

@@ -20,33 +20,39 @@ MIDDLE = "middle"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """`ranges` of each factor, and the names of the groups; the order of both is the order of the columns."""
+    """`ranges` of each factor, those of them that are `curved`, and the groups; their order is that of the columns.
+
+    A factor of which two values were sampled has no square: there is nothing between its ends to bend.
+    """
 
     ranges: Mapping[str, tuple[float, float]]
+    curved: tuple[str, ...]
     groups: tuple[str, ...]
 
     @classmethod
     def of(cls, points: Mapping[str, Floats], groups: Sequence[str]) -> "Terms":
         ranges = {name: (float(np.min(values)), float(np.max(values))) for name, values in points.items()}
-        return cls(ranges=ranges, groups=tuple(dict.fromkeys(groups)))
+        curved = tuple(name for name, values in points.items() if len(np.unique(values)) > 2)
+        return cls(ranges=ranges, curved=curved, groups=tuple(dict.fromkeys(groups)))
 
     @property
     def width(self) -> int:
         """How many columns there are."""
         factors = len(self.ranges)
-        return 1 + 2 * factors + factors * (factors - 1) // 2 + (len(self.groups) - 1) * (1 + factors)
+        plain = factors + len(self.curved) + factors * (factors - 1) // 2
+        return 1 + plain + (len(self.groups) - 1) * (1 + factors)
 
     def columns(self, points: Mapping[str, Floats], groups: Sequence[str]) -> Floats:
         """One row a point: 1, groups, factors, their squares, their products, groups × factors."""
-        scaled = [self._scaled(name, points) for name in self.ranges]
+        scaled = {name: self._scaled(name, points) for name in self.ranges}
         contrasts = self._contrasts[[self._place(group) for group in groups]]
         blocks = [
             np.ones((len(contrasts), 1)),
             contrasts,
-            *(x[:, None] for x in scaled),
-            *(x[:, None] ** 2 for x in scaled),
-            *((x * y)[:, None] for x, y in combinations(scaled, 2)),
-            *(x[:, None] * contrasts for x in scaled),
+            *(x[:, None] for x in scaled.values()),
+            *(scaled[name][:, None] ** 2 for name in self.curved),
+            *((x * y)[:, None] for x, y in combinations(scaled.values(), 2)),
+            *(x[:, None] * contrasts for x in scaled.values()),
         ]
         return np.concatenate(blocks, axis=1)
 
@@ -56,7 +62,7 @@ class Terms:
         yield MIDDLE, unit[0]
         for group, row in zip(self.groups, self._contrasts, strict=True):
             yield group, row @ unit[1 : len(self.groups)]
-        plain = [*names, *(f"{name}²" for name in names), *(f"{a} × {b}" for a, b in combinations(names, 2))]
+        plain = [*names, *(f"{name}²" for name in self.curved), *(f"{a} × {b}" for a, b in combinations(names, 2))]
         for place, name in enumerate(plain):
             yield name, unit[len(self.groups) + place]
         for name in names:
