@@ -45,6 +45,12 @@ def test_swapping_the_arms_turns_the_probability_round() -> None:
     assert not one.decided
 
 
+def test_a_run_that_came_when_another_was_given_up_came_earlier() -> None:
+    found = superiority(Times((7500.0,)), Times((), (7500.0, 7499.0)))
+    assert found is not None
+    assert (found.probability.low, found.probability.high, found.open_pairs) == (0.5, 1.0, 1)
+
+
 def test_two_runs_that_never_came_leave_the_probability_open() -> None:
     never, xavier = Times((), (7500.0,) * 3), Times((4630.0, 5040.0), (7500.0,))
     found = superiority(xavier, never)
