@@ -1,8 +1,9 @@
 """How much of the variance each of several crossed factors explains: split, initial weights, batch order."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from groklab.analysis.intervals import LEVEL, Interval, check_level
 from groklab.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 REST = "rest"
 JACKKNIFE = "t on a jackknife over levels, of the share of variance"
 
@@ -48,7 +50,8 @@ def variance_shares(values: Floats, factors: Sequence[str], level: float = LEVEL
     present = _without_empty_levels(values)
     pairs = _Pairs.of(present)
     estimates = pairs.components()
-    if estimates is None or not (total := np.maximum(estimates, 0.0).sum()) > 0.0:
+    total = np.maximum(estimates, 0.0).sum()
+    if not total > 0.0:  # nan is not, either
         return None
     intervals = _jackknife(pairs, present.shape, level)
     return tuple(
@@ -66,13 +69,14 @@ def variance_shares(values: Floats, factors: Sequence[str], level: float = LEVEL
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """All pairs of the `cells` that were measured: half the squared difference, the shared factors, the levels."""
+    """The pairs of the `cells` that share one factor's level or none, with half the square by which they differ."""
 
     cells: int
+    kinds: int
     halves: Floats
-    shared: npt.NDArray[np.int64]  # 0 when nothing, place + 1 of the only shared factor, -1 when several
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
+    shared: Integers  # 0 when nothing, otherwise the place of the shared factor + 1
+    first: Integers
+    second: Integers
 
     @classmethod
     def of(cls, values: Floats) -> "_Pairs":
@@ -80,22 +84,35 @@ class _Pairs:
         y = values[tuple(cells.T)]
         one, other = np.triu_indices(len(cells), k=1)
         alike = cells[one] == cells[other]
-        shared = np.where(alike.sum(axis=1) > 1, -1, alike @ np.arange(1, values.ndim + 1))
-        return cls(len(cells), 0.5 * (y[one] - y[other]) ** 2, shared, cells[one], cells[other])
+        use = alike.sum(axis=1) <= 1
+        one, other, shared = one[use], other[use], alike[use] @ np.arange(1, values.ndim + 1)
+        halves = 0.5 * (y[one] - y[other]) ** 2
+        return cls(len(cells), values.ndim + 1, halves, shared, cells[one], cells[other])
 
-    def without(self, factor: int, level: int) -> "_Pairs":
-        keep = (self.first[:, factor] != level) & (self.second[:, factor] != level)
-        return _Pairs(self.cells, self.halves[keep], self.shared[keep], self.first[keep], self.second[keep])
+    def components(self) -> Floats:
+        """The unbiased estimates, the rest last; not numbers where a kind of pair is missing."""
+        return _components(
+            np.bincount(self.shared, None, self.kinds), np.bincount(self.shared, self.halves, self.kinds)
+        )
 
-    def components(self) -> Floats | None:
-        """The unbiased estimates, the rest last; None where a kind of pair is missing."""
-        factors, use = self.first.shape[1], self.shared >= 0
-        count = np.bincount(self.shared[use], minlength=factors + 1)
-        if not count.all():
-            return None
-        mean = np.bincount(self.shared[use], self.halves[use], minlength=factors + 1) / count
-        effects = mean[0] - mean[1:]
-        return np.append(effects, mean[0] - effects.sum())
+    def components_without(self, factor: int, levels: int) -> Floats:
+        """The same for each level of the factor that may be left out, a row each."""
+        tallies = []
+        for weights in (np.ones(len(self.halves)), self.halves):
+            places = [self.shared + self.kinds * side[:, factor] for side in (self.first, self.second)]
+            both = self.first[:, factor] == self.second[:, factor]
+            touching = sum(np.bincount(place, weights, self.kinds * levels) for place in places)
+            touching = touching - np.bincount(places[0][both], weights[both], self.kinds * levels)
+            everything = np.bincount(self.shared, weights, self.kinds)
+            tallies.append(everything - touching.reshape(levels, self.kinds))
+        return _components(np.round(tallies[0]), tallies[1])
+
+
+def _components(count: npt.NDArray[Any], total: npt.NDArray[Any]) -> Floats:
+    """From the numbers of pairs that share nothing or one factor, and the sums of what they differ by."""
+    mean = total / np.where(count > 0, count, math.nan)
+    effects = mean[..., :1] - mean[..., 1:]
+    return np.concatenate([effects, mean[..., :1] - effects.sum(axis=-1, keepdims=True)], axis=-1)
 
 
 def _without_empty_levels(values: Floats) -> Floats:
@@ -115,10 +132,10 @@ def _jackknife(pairs: _Pairs, shape: tuple[int, ...], level: float) -> list[Inte
     levels = np.array([*shape, min(shape)])
     offset = 2.0 * levels / pairs.cells
     everything = pairs.components()
-    assert everything is not None
     variance = np.zeros(len(levels))
     for factor, count in enumerate(shape):
-        scaled = np.stack([_scaled(shares, offset) for shares in _shares_without(pairs, factor, count)])
+        left = pairs.components_without(factor, count)
+        scaled = _scaled(left / left.sum(axis=1, keepdims=True), offset)
         variance += (count - 1) / count * ((scaled - scaled.mean(axis=0)) ** 2).sum(axis=0)
     centre = _scaled(everything / everything.sum(), offset)
     reach = special.stdtrit(levels - 1, (1.0 + level) / 2.0) * np.sqrt(variance)
@@ -127,12 +144,6 @@ def _jackknife(pairs: _Pairs, shape: tuple[int, ...], level: float) -> list[Inte
         Interval(low=float(low), high=float(high), coverage=level, kind=JACKKNIFE) if np.isfinite(low + high) else None
         for low, high in limits
     ]
-
-
-def _shares_without(pairs: _Pairs, factor: int, levels: int) -> Iterator[Floats]:
-    for level in range(levels):
-        estimates = pairs.without(factor, level).components()
-        yield np.full(pairs.first.shape[1] + 1, math.nan) if estimates is None else estimates / estimates.sum()
 
 
 def _scaled(shares: Floats, offset: Floats) -> Floats:
