@@ -66,7 +66,7 @@ def test_that_many_seeds_give_that_precision_and_that_power(generator: np.random
 
 
 def test_what_no_number_of_seeds_can_do_is_none() -> None:
-    assert seeds_to_decide(1.0, 0.3) is None
+    assert seeds_to_decide(1.0, 0.3) is seeds_to_decide(1.0, 0.0) is None
     assert seeds_to_decide(0.9999, 1.0) is None
     assert seeds_for_precision(1.0, 1.0001) is None
     assert seeds_to_decide(0.9, 0.0) == seeds_for_precision(0.0, 1.1) == 2

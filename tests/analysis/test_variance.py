@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
@@ -72,11 +73,33 @@ def test_intervals_cover_the_true_share(generator: np.random.Generator) -> None:
     assert (np.mean(hits, axis=0) >= 0.93).all()
 
 
+def test_the_interval_is_the_jackknife_that_really_leaves_levels_out(generator: np.random.Generator) -> None:
+    values = drawn(generator, (4, 5, 4), (0.5, 0.3, 0.2, 0.6))
+    values[generator.random(values.shape) < 0.1] = np.nan
+    offset = 2 * np.array([4, 5, 4, 4]) / np.isfinite(values).sum()
+
+    def scaled(array: np.ndarray) -> np.ndarray:
+        estimates = np.array([part.estimate for part in found(array).values()])
+        shares = estimates / estimates.sum()
+        return np.log((shares + offset) / (1 - shares + offset))
+
+    variance = np.zeros(4)
+    for axis, levels in enumerate(values.shape):
+        left = np.array([scaled(np.delete(values, level, axis)) for level in range(levels)])
+        variance += (levels - 1) * left.var(axis=0)
+    reach = stats.t.ppf(0.975, np.array([3, 4, 3, 3])) * np.sqrt(variance)
+    for part, end, place in zip(found(values).values(), scaled(values) - reach, range(4), strict=True):
+        low = (np.exp(end) * (1 + offset[place]) - offset[place]) / (1 + np.exp(end))
+        assert part.interval is not None
+        assert part.interval.low == pytest.approx(max(low, 0.0))
+
+
 def test_levels_that_were_never_measured_change_nothing(generator: np.random.Generator) -> None:
-    values = drawn(generator, (4, 3, 3), (1.0, 0.5, 0.2, 0.6))
-    wider = np.full((6, 3, 3), np.nan)
-    wider[[0, 1, 3, 5]] = values
+    values = drawn(generator, (6, 6, 6), (0.5, 0.3, 0.2, 0.6))
+    wider = np.full((8, 6, 6), np.nan)
+    wider[[0, 1, 3, 5, 6, 7]] = values
     assert variance_shares(wider, SEEDS) == variance_shares(values, SEEDS)
+    assert all(part.interval is not None and part.interval.high < 1.0 for part in found(values).values())
 
 
 def test_two_levels_have_shares_without_an_interval(generator: np.random.Generator) -> None:

@@ -91,9 +91,8 @@ class _Pairs:
 
     def components(self) -> Floats:
         """The unbiased estimates, the rest last; not numbers where a kind of pair is missing."""
-        return _components(
-            np.bincount(self.shared, None, self.kinds), np.bincount(self.shared, self.halves, self.kinds)
-        )
+        count, total = np.bincount(self.shared, None, self.kinds), np.bincount(self.shared, self.halves, self.kinds)
+        return _components(count, total)
 
     def components_without(self, factor: int, levels: int) -> Floats:
         """The same for each level of the factor that may be left out, a row each."""
@@ -127,7 +126,8 @@ def _jackknife(pairs: _Pairs, shape: tuple[int, ...], level: float) -> list[Inte
     """Leaving out one level of one factor at a time: the sum of the factors' jackknife variances, with a t quantile.
 
     On a scale on which a share near 0 or 1 has about the spread of any other: log (p + δ) / (1 − p + δ). δ is twice the
-    share that noise alone gives a level's mean, so that an estimate below 0 has a place on it, too.
+    share that noise alone gives a level's mean, so that an estimate below 0 has a place on it, too; twice, because half,
+    once and four times cover less evenly in simulations of 4 to 6 levels.
     """
     levels = np.array([*shape, min(shape)])
     offset = 2.0 * levels / pairs.cells
