@@ -109,6 +109,22 @@ def test_predictive_r2_is_high_for_a_surface_and_low_for_noise(generator: np.ran
     assert told == predictive_r2(points, arms, times, late, np.random.default_rng(0))
 
 
+def test_predictive_r2_leaves_out_what_it_foretells(generator: np.random.Generator) -> None:
+    """Without censoring the fits are least squares, which can be done by hand."""
+    points, arms, times, late = runs(generator, count=60)
+    surface, logs = made((points, arms, times, late)), np.log(times)
+    columns = surface.terms.columns(points, arms)
+    part = np.random.default_rng(1).permutation(np.arange(60) % 5)
+    ours = theirs = 0.0
+    for fold in range(5):
+        held = part == fold
+        beta = np.linalg.lstsq(columns[~held], logs[~held], rcond=None)[0]
+        ours += ((logs[held] - columns[held] @ beta) ** 2).sum()
+        theirs += ((logs[held] - logs[~held].mean()) ** 2).sum()
+    told = predictive_r2(points, arms, times, late, np.random.default_rng(1), folds=5)
+    assert told == pytest.approx(1.0 - ours / theirs, abs=1e-3)
+
+
 def test_too_few_runs_or_a_factor_that_stands_still_give_no_surface(generator: np.random.Generator) -> None:
     points, arms, times, late = runs(generator, count=12)
     assert fit_surface(points, arms, times, late) is None
