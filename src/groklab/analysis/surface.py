@@ -53,7 +53,8 @@ class Prediction:
 class Surface:
     """Log times as a quadratic function of the factors, with an offset and slopes of its own for every group.
 
-    `sigma` is the standard deviation of log times around it; of `runs` points, `reached` were not censored.
+    `sigma` is the standard deviation of log times around it; of `runs` points, `reached` were not censored. Where one
+    group never came, the average group, and so every plain coefficient, is as uncertain as that group.
     """
 
     coefficients: tuple[Coefficient, ...]
