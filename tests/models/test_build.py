@@ -51,5 +51,8 @@ def test_a_lifted_module_takes_no_initialization(init: Init) -> None:
 @pytest.mark.unchecked
 @pytest.mark.parametrize("config", ["decoder", None, DecoderConfig, nn.Linear(3, 5)])
 def test_what_is_no_configuration_is_told_in_a_sentence(config: Any) -> None:
-    with pytest.raises(UsageError, match="model must be a DecoderConfig or"):
+    with pytest.raises(
+        UsageError,
+        match=r"model must be a DecoderConfig, an LSTMConfig, an MLPConfig, a MixtureConfig or groklab\.lift",
+    ):
         build(config, VOCABULARY)

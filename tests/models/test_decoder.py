@@ -1,6 +1,7 @@
 """The decoder against one written independently in plain torch.nn, and what it promises of its own."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from groklab.attention import causal
 from groklab.blocks import Chance, Dropout
 from groklab.errors import UsageError
 from groklab.models import Decoder, DecoderConfig, Vocabulary
+from groklab.models.decoder import DROPOUTS, EMBEDDING_SITE
 
 EXACT: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-12}
 VOCABULARY = Vocabulary(operands=7, answers=11)
@@ -179,6 +181,8 @@ choices = {
     "norm_place": st.sampled_from(["post", "pre"]),
     "positions": st.sampled_from(["learned", "sinusoidal"]),
     "dropout": st.sampled_from([0.0, 0.4]),
+    "embedding_dropout": st.sampled_from([0.0, 0.2]),
+    "attention_dropout": st.sampled_from([0.0, 0.3]),
 }
 
 
@@ -218,11 +222,12 @@ def test_bfloat16_weights_keep_the_stream_in_float32(make_fleet: Callable[..., A
 # --- dropout ------------------------------------------------------------------------------------------------------
 
 
-def test_dropout_is_off_in_evaluation(make_fleet: Callable[..., Any]) -> None:
-    dropped = single(make_fleet, small(dropout=0.5))
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_dropout_is_off_in_evaluation(name: str, make_fleet: Callable[..., Any]) -> None:
+    dropped, batch = single(make_fleet, small(**{name: 0.5})), tokens(5, 4)
     without = Decoder(SMALL, VOCABULARY)
     without.load_state_dict(dropped.state_dict())
-    batch = tokens(5, 4)
+    assert dropped.config.drops and not without.config.drops
     assert torch.equal(dropped(batch), without(batch))
     assert torch.equal(without(batch, chance(0)), without(batch))
     assert not torch.isclose(dropped(batch, chance(0)), dropped(batch)).all()
@@ -252,7 +257,30 @@ def test_dropout_falls_on_each_sublayers_output(make_fleet: Callable[..., Any], 
 def test_every_dropout_has_a_site_of_its_own(make_fleet: Callable[..., Any]) -> None:
     model = single(make_fleet, small(layers=3, dropout=0.5))
     sites = [module.site for module in model.modules() if isinstance(module, Dropout)]
-    assert sorted(sites) == list(range(6))
+    assert sorted(sites) == [*range(6), 128, 129, 130, 131]
+    assert max(DecoderConfig(layers=64).layers * 2 - 1, 127) < EMBEDDING_SITE, "of the deepest decoder, too"
+
+
+def test_dropout_on_embeddings_falls_on_the_sum_of_token_and_position(make_fleet: Callable[..., Any]) -> None:
+    model, batch, drawn = single(make_fleet, small(embedding_dropout=0.5)), tokens(5, 4), chance(1, 2)
+    x, mask = Dropout(0.5, EMBEDDING_SITE)(model.embed(batch), drawn), causal(4, 4)
+    for block in model.blocks:
+        x = block(x, mask, None)
+    torch.testing.assert_close(model(batch, drawn), model.readout(model.norm(x[:, -1])), **EXACT)
+
+
+def test_dropout_on_attention_falls_on_the_weights(make_fleet: Callable[..., Any]) -> None:
+    """Each of a layer's weights, by the masks of the layer's own site."""
+    model, batch, drawn = single(make_fleet, small(layers=2, attention_dropout=0.5)), tokens(5, 4), chance(1, 2)
+    x, mask = model.embed(batch), causal(4, 4)
+    for layer, block in enumerate(model.blocks):
+        at = block.attention
+        q, k, v = (at.split(part) for part in at.input(x).chunk(3, dim=-1))
+        scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf)
+        weights = Dropout(0.5, EMBEDDING_SITE + 1 + layer)(torch.softmax(scores, dim=-1), drawn)
+        x = block.attention_residual(x, lambda _, at=at, w=weights, v=v: at.output(at.merge(w @ v)))
+        x = block.ffn_residual(x, block.ffn)
+    torch.testing.assert_close(model(batch, drawn), model.readout(model.norm(x[:, -1])), **EXACT)
 
 
 # --- errors -------------------------------------------------------------------------------------------------------
@@ -276,6 +304,8 @@ def test_every_dropout_has_a_site_of_its_own(make_fleet: Callable[..., Any]) -> 
         ({"outputs": "logits"}, "outputs must be one of answers, tokens"),
         ({"dropout": 1.0}, "dropout must be at least 0.0 and below 1.0"),
         ({"dropout": float("nan")}, "dropout must be a finite number"),
+        ({"embedding_dropout": 1.0}, "embedding_dropout must be at least 0.0 and below 1.0"),
+        ({"attention_dropout": -0.1}, "attention_dropout must be at least 0.0 and below 1.0"),
     ],
 )
 def test_a_configuration_that_cannot_be_is_told_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:

@@ -15,7 +15,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from groklab.errors import UsageError
-from groklab.models import Decoder, DecoderConfig, Init, Vocabulary, parse_init
+from groklab.models import Decoder, DecoderConfig, Init, LSTMConfig, MLPConfig, Vocabulary, build, parse_init
 from groklab.models.initialization import COMPONENTS, DRAWS, REACHES, component_of, initial_parameters
 
 ALPHA = 1e-6  # of a false alarm; the seeds are fixed, so it sounds always or never
@@ -27,6 +27,12 @@ SHAPES = {name: parameter.shape for name, parameter in MODEL.named_parameters()}
 WEIGHTS = sorted(name for name in SHAPES if name.endswith("weight") and component_of(name))
 BIASES = sorted(name for name in SHAPES if name.endswith("bias") and component_of(name))
 SEEDS = range(6)
+DECODERS = tuple(component for component in COMPONENTS if component not in ("recurrent", "hidden"))
+OTHERS = {
+    "lstm": build(LSTMConfig(d_model=24, d_hidden=WIDTH), VOCABULARY),
+    "mlp": build(MLPConfig(d_model=24, d_hidden=WIDTH), VOCABULARY),
+    "one-hot mlp": build(MLPConfig(inputs="one_hot", d_hidden=WIDTH), VOCABULARY),
+}
 
 kaiming = {"mode": "fan_in", "nonlinearity": "relu"}
 TORCHS: dict[str, Callable[[Tensor], Any]] = {
@@ -174,8 +180,8 @@ def test_the_three_maps_of_attention_are_drawn_one_by_one() -> None:
 
 @given(
     text=st.sampled_from(["default", *TORCHS]),
-    reach=st.sampled_from(sorted(REACHES)) | st.lists(st.sampled_from(COMPONENTS), unique=True).map(tuple),
-    gains=st.dictionaries(st.sampled_from(COMPONENTS), st.sampled_from([0.0, 0.5, 1.0, 3.0])),
+    reach=st.sampled_from(sorted(REACHES)) | st.lists(st.sampled_from(DECODERS), unique=True).map(tuple),
+    gains=st.dictionaries(st.sampled_from(DECODERS), st.sampled_from([0.0, 0.5, 1.0, 3.0])),
     zero_biases=st.none() | st.booleans(),
     seed=st.integers(0, 2),
 )
@@ -212,6 +218,105 @@ def test_biases_of_attention_are_zero_and_others_uniform(name: str) -> None:
         bound = 1 / math.sqrt(weight[1])
         assert 0.95 * bound < float(sample.abs().max()) <= bound
         assert stats.kstest((sample.numpy() + bound) / (2 * bound), "uniform").pvalue > ALPHA
+
+
+# --- other models -------------------------------------------------------------------------------------------------
+
+
+def pooled_of(model: nn.Module, of: Init) -> dict[str, Tensor]:
+    """Every parameter's values over the seeds, by name."""
+    every = [initial_parameters(of, model, seed) for seed in SEEDS]
+    return {name: torch.cat([one[name].flatten() for one in every]) for name in every[0]}
+
+
+def test_components_of_other_models() -> None:
+    components = {model: {component_of(name) for name, _ in made.named_parameters()} for model, made in OTHERS.items()}
+    assert components["lstm"] == {"embedding", "recurrent", "readout"}
+    assert components["mlp"] == {"embedding", "hidden", "readout"}
+    assert components["one-hot mlp"] == {"hidden", "readout"}
+
+
+@pytest.mark.parametrize("reach", ["published", "all"])
+@pytest.mark.parametrize("text", ["default", *TORCHS])
+def test_an_lstm_starts_as_torchs(text: str, reach: str) -> None:
+    """Built with torch.nn; `published` leaves the bare parameters of its LSTM as they are, `all` does not."""
+    theirs: dict[str, list[Tensor]] = {}
+    for _ in SEEDS:
+        for name, parameter in plain_lstm(text, reach).items():
+            theirs.setdefault(name, []).append(parameter.detach().flatten())
+    found = pooled_of(OTHERS["lstm"], init(text, reach=reach))
+    assert found.keys() == theirs.keys()
+    for name, values in found.items():
+        assert_alike(values, torch.cat(theirs[name]))
+
+
+def plain_lstm(text: str, reach: str) -> dict[str, Tensor]:
+    zeroed = text in ("he", "orthogonal", "kaiming_normal")
+    embedding, readout = nn.Embedding(63, 24).double(), nn.Linear(WIDTH, 53).double()
+    lstm = nn.LSTM(24, WIDTH, 2).double()
+    recurrent = [] if reach == "published" else list(lstm.parameters())
+    for parameter in (embedding.weight, readout.weight, *recurrent) if text != "default" else ():
+        for matrix in parameter.data.chunk(1 if parameter.shape[0] != 4 * WIDTH else 4):
+            if matrix.dim() == 2:
+                TORCHS[text](matrix)
+    for bias in [readout.bias, *(p for p in recurrent if p.dim() == 1)]:
+        bias.data.mul_(not zeroed)
+    parts = {
+        f"{part}_{which}_l{layer}": f"recurrent.{layer}.{name}.{part}"
+        for part in ("weight", "bias")
+        for which, name in (("ih", "input"), ("hh", "hidden"))
+        for layer in (0, 1)
+    }
+    named = {parts[name]: parameter for name, parameter in lstm.named_parameters()}
+    return {
+        "embedding.weight": embedding.weight,
+        "readout.weight": readout.weight,
+        "readout.bias": readout.bias,
+    } | named
+
+
+@pytest.mark.parametrize("model", ["mlp", "one-hot mlp"])
+@pytest.mark.parametrize("text", ["default", *TORCHS])
+def test_an_mlp_starts_as_torchs(text: str, model: str) -> None:
+    """All of it is made of `Linear` and `Embedding`: `published` reaches everything."""
+    found = pooled_of(OTHERS[model], init(text))
+    for name, values in found.items():
+        theirs = torch.cat([released_part(text, name, OTHERS[model]) for _ in SEEDS])
+        assert_alike(values, theirs)
+    assert str(pooled_of(OTHERS[model], init(text, reach="all"))) == str(found)
+
+
+def released_part(text: str, name: str, model: nn.Module) -> Tensor:
+    """A parameter of an MLP, drawn by torch.nn and the released code's rule."""
+    place, _, part = name.rpartition(".")
+    shape = model.get_parameter(f"{place}.weight").shape
+    module = nn.Embedding(*shape) if place == "embedding" else nn.Linear(shape[1], shape[0])
+    released(text, module.double())
+    return module.get_parameter(part).detach().flatten()
+
+
+@pytest.mark.parametrize(
+    ("model", "of", "sentence"),
+    [
+        (
+            "lstm",
+            Init(name="he", reach="encoder_only"),
+            "he with reach 'encoder_only' reaches nothing of this model; it",
+        ),
+        ("one-hot mlp", Init(name="he", reach=("embedding",)), "reaches nothing of this model; it has hidden, readout"),
+        ("mlp", Init(gains=(("ffn", 2.0),)), "this model has no ffn to take a gain; it has embedding, hidden, readout"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(model: str, of: Init, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        initial_parameters(of, OTHERS[model], 0)
+
+
+@pytest.mark.parametrize(("model", "component"), [("lstm", "recurrent"), ("mlp", "hidden")])
+def test_gains_of_other_models(model: str, component: str) -> None:
+    plain, doubled = (initial_parameters(Init(gains=g), OTHERS[model], 0) for g in ((), ((component, 2.0),)))
+    for name, value in plain.items():
+        assert torch.equal(doubled[name], value * (2.0 if name.startswith(component) else 1.0))
 
 
 def test_rms_norms_have_weight_one() -> None:

@@ -28,7 +28,7 @@ def plain(fleet: Fleet, batch: Tensor) -> Tensor:
 
 
 def shared(fleet: Fleet, batch: Tensor) -> Tensor:
-    weights = {f"decoder.{name}": weight for name, weight in fleet.weights.items()}
+    weights = {f"plain.{name}": weight for name, weight in fleet.weights.items()}
     return functional_call(PrefixShared(fleet.model), weights, (batch,))
 
 

@@ -16,7 +16,19 @@ from torch import Tensor, nn
 from groklab.blocks import POSITIONS
 from groklab.errors import ModelFileError, ResourceError, UsageError
 from groklab.files import sealed, unsealed
-from groklab.models import Decoder, DecoderConfig, Vocabulary, build, lift, load_model, save_model, saving
+from groklab.models import (
+    Decoder,
+    DecoderConfig,
+    LSTMConfig,
+    MLPConfig,
+    ModelConfig,
+    Vocabulary,
+    build,
+    lift,
+    load_model,
+    save_model,
+    saving,
+)
 
 VOCABULARY = Vocabulary(operands=7, answers=5)
 SMALL: dict[str, Any] = {"d_model": 8, "num_heads": 2}
@@ -88,6 +100,32 @@ def test_a_decoder_comes_back_bit_for_bit(tmp_path: Path, positions: str, dtype:
     if dtype != torch.bfloat16:  # which the decoder's plain leaves do not mix with float32
         assert torch.equal(loaded(TOKENS), model(TOKENS))
     assert all(parameter.requires_grad for parameter in loaded.parameters())
+
+
+def test_a_model_from_before_a_setting_came_loads(tmp_path: Path) -> None:
+    save_model(decoder(dropout=0.1), tmp_path / "model")
+    later = ("embedding_dropout", "attention_dropout")
+    told = json.loads((tmp_path / "model" / "config.json").read_text())["model"]
+    older = {name: value for name, value in told["settings"].items() if name not in later}
+    change(tmp_path / "model", model={**told, "settings": older})
+    loaded = load_model(tmp_path / "model")
+    assert isinstance(loaded, Decoder) and loaded.config == decoder(dropout=0.1).config
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    "config", [LSTMConfig(d_hidden=6), MLPConfig(d_hidden=6), MLPConfig(inputs="one_hot", d_hidden=6)], ids=str
+)
+def test_other_models_come_back_bit_for_bit(tmp_path: Path, config: ModelConfig, dtype: torch.dtype) -> None:
+    model = build(config, VOCABULARY).to(dtype)
+    for parameter in model.parameters():
+        parameter.data.normal_()
+    save_model(model, tmp_path / "model", run=ABOUT)
+    loaded = load_model(tmp_path / "model")
+    assert type(loaded) is type(model) and loaded.config == config and loaded.vocabulary == VOCABULARY
+    assert all(torch.equal(loaded.get_parameter(name), value) for name, value in model.named_parameters())
+    logits = loaded(TOKENS)
+    assert logits.dtype == dtype and torch.equal(logits, model(TOKENS))
 
 
 def test_the_folder_says_what_it_holds(tmp_path: Path) -> None:
@@ -237,7 +275,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"vocabulary": {"operands": 7}}, "a vocabulary is its operands and answers"),
     ({"vocabulary": {"operands": 7, "answers": 2**40}}, "answers must be a whole number from 1"),
     ({"vocabulary": {"operands": True, "answers": 5}}, "operands must be a whole number"),
-    ({"model": {"name": "os.system", "settings": {}}}, "unknown model 'os.system'; known: decoder, lifted"),
+    ({"model": {"name": "os.system", "settings": {}}}, "unknown model 'os.system'; known: decoder, lifted, lstm, mlp"),
     ({"model": ["decoder"]}, "a model is its name and settings"),
     ({"model": settings(width=3)}, "width is missing or unknown"),
     ({"model": settings(layers="many")}, "layers must be a whole number"),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from groklab.blocks import ACTIVATIONS, NORMS, POSITIONS
 from groklab.errors import ModelFileError, UsageError
 from groklab.files import sealed, unsealed
-from groklab.models import Decoder, DecoderConfig, Vocabulary
+from groklab.models import Decoder, DecoderConfig, LSTMConfig, MLPConfig, Vocabulary, build
 from groklab.models import transformer_lens as ours
 from groklab.models.transformer_lens import hooked_parts, hooked_transformer, load_hooked, save_hooked
 
@@ -179,6 +179,9 @@ def test_an_activation_it_lacks_is_told_in_a_sentence(decoder: Any, activation: 
 def test_a_module_of_ones_own_is_told_in_a_sentence() -> None:
     with pytest.raises(UsageError, match="takes groklab's decoder; a Linear has no place"):
         hooked_parts(nn.Linear(3, 5))
+    for config, name in ((LSTMConfig(), "LSTM"), (MLPConfig(), "MLP")):
+        with pytest.raises(UsageError, match=f"takes groklab's decoder; a {name} has no place"):
+            hooked_parts(build(config, VOCABULARY))
 
 
 @pytest.mark.parametrize("error", [ModuleNotFoundError, ImportError])

@@ -21,7 +21,11 @@ TASKS = {
     "permutation_xyx_inverse": "x ∘ y ∘ x⁻¹ for the permutations of 5 things",
     "permutation_xyx": "x ∘ y ∘ x for the permutations of 5 things",
 }
-MODELS = {"decoder": "a causal Transformer, read at its last position"}
+MODELS = {
+    "decoder": "a causal Transformer, read at its last position",
+    "lstm": "layers of long short-term memory, read at the last position",
+    "mlp": "linear maps over both operands side by side, embedded or one-hot",
+}
 INITIALIZATIONS = {
     "default": "PyTorch's own",
     "xavier": "Xavier uniform: ±√(6 / (fan in + fan out))",

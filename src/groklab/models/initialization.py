@@ -14,19 +14,21 @@ import torch
 from torch import Tensor, nn
 
 from groklab import randomness
+from groklab.blocks import GATES
 from groklab.checks import number
 from groklab.errors import UsageError, unknown
 from groklab.randomness import Stream
 
-COMPONENTS = ("embedding", "positions", "attention_input", "attention_output", "ffn", "readout")
+COMPONENTS = ("embedding", "positions", "attention_input", "attention_output", "ffn", "recurrent", "hidden", "readout")
 REACHES: dict[str, tuple[str, ...]] = {
-    "published": ("embedding", "positions", "attention_output", "ffn", "readout"),
+    "published": ("embedding", "positions", "attention_output", "ffn", "hidden", "readout"),
     "all": COMPONENTS,
-    "encoder_only": ("attention_output", "ffn"),
+    "encoder_only": ("attention_output", "ffn", "hidden"),
 }
+_PACKED = {"attention_input": 3, "recurrent": GATES}  # maps that are drawn as matrices of their own
 _ZEROES_BIASES = frozenset({"he", "orthogonal", "kaiming_normal"})
 _SCALED = ("uniform", "normal")
-_TOP_LEVEL = {"embedding": "embedding", "positions": "positions", "readout": "readout"}
+_TOP_LEVEL = ("embedding", "positions", "recurrent", "hidden", "readout")
 _IN_BLOCK = {"attention.input": "attention_input", "attention.output": "attention_output", "ffn": "ffn"}
 
 
@@ -36,7 +38,8 @@ class Init:
 
     `zero_biases` None does what the released code did: zero in what is reached for he, orthogonal and kaiming_normal,
     else PyTorch's default; True and False say it of every bias, whatever is reached. The attention's biases start at
-    zero always, norms at weight one and bias zero.
+    zero always, norms at weight one and bias zero. `published` reaches what the released code would: modules `Linear`
+    and `Embedding`, and so an MLP's `hidden` layers, but not the bare parameters of a `recurrent` layer.
     """
 
     name: str = "default"
@@ -133,6 +136,10 @@ def _linear_default(source: Source, shape: torch.Size) -> Tensor:
     return source.uniform(shape, 1.0 / math.sqrt(shape[1]))
 
 
+def _recurrent_default(source: Source, shape: torch.Size) -> Tensor:
+    return source.uniform(shape, math.sqrt(GATES / shape[0]))
+
+
 def _standard_normal(source: Source, shape: torch.Size) -> Tensor:
     return source.normal(shape)
 
@@ -143,6 +150,8 @@ DEFAULTS: dict[str, Draw] = {
     "attention_input": _xavier,
     "attention_output": _linear_default,
     "ffn": _linear_default,
+    "recurrent": _recurrent_default,
+    "hidden": _linear_default,
     "readout": _linear_default,
 }
 DRAWS: dict[str, Draw | None] = {
@@ -158,17 +167,28 @@ DRAWS: dict[str, Draw | None] = {
 
 def initial_parameters(init: Init, model: nn.Module, seed: int) -> dict[str, Tensor]:
     """float64 initial values of every parameter of the model, by name."""
+    _check_reach(init, {component_of(name) for name, _ in model.named_parameters()} - {None})
     return {
         name: _initial(init, name, parameter, model, Source(seed, place))
         for place, (name, parameter) in enumerate(model.named_parameters())
     }
 
 
+def _check_reach(init: Init, components: set[str | None]) -> None:
+    """A setting that would do nothing is a mistake."""
+    there = ", ".join(component for component in COMPONENTS if component in components)
+    if init.name != "default" and init.reached and not components & set(init.reached):
+        raise UsageError(f"{init} with reach {init.reach!r} reaches nothing of this model; it has {there}")
+    for component, _ in init.gains:
+        if component not in components:
+            raise UsageError(f"this model has no {component} to take a gain; it has {there}")
+
+
 def component_of(name: str) -> str | None:
     """The component that a parameter belongs to; None for the norms."""
     head, _, rest = name.partition(".")
     if head != "blocks":
-        return _TOP_LEVEL.get(head)
+        return head if head in _TOP_LEVEL else None
     inside = rest.partition(".")[2]
     return next((component for prefix, component in _IN_BLOCK.items() if inside.startswith(prefix + ".")), None)
 
@@ -183,15 +203,15 @@ def _initial(init: Init, name: str, parameter: Tensor, model: nn.Module, source:
         return gain * _bias(init, component, source, model.get_parameter(name.removesuffix("bias") + "weight"))
     if component not in init.reached or init.name == "default":
         return gain * DEFAULTS[component](source, shape)
-    if component == "attention_input":  # three maps packed into one: each is drawn as a matrix of its own
-        return gain * torch.cat(list(_thirds(init, source, shape)))
+    if component in _PACKED:
+        return gain * torch.cat(list(_maps(init, source, shape, _PACKED[component])))
     return gain * _named(init, source, shape)
 
 
-def _thirds(init: Init, source: Source, shape: torch.Size) -> Iterator[Tensor]:
-    part = torch.Size((shape[0] // 3, shape[1]))
-    for third in range(3):
-        yield _named(init, source.part(third + 1), part)
+def _maps(init: Init, source: Source, shape: torch.Size, count: int) -> Iterator[Tensor]:
+    part = torch.Size((shape[0] // count, shape[1]))
+    for place in range(count):
+        yield _named(init, source.part(place + 1), part)
 
 
 def _named(init: Init, source: Source, shape: torch.Size) -> Tensor:
@@ -209,4 +229,6 @@ def _bias(init: Init, component: str, source: Source, weight: Tensor) -> Tensor:
     zeroed = by_name if init.zero_biases is None else init.zero_biases
     if component.startswith("attention") or zeroed:
         return torch.zeros(weight.shape[0], dtype=torch.float64)
-    return source.uniform(torch.Size((weight.shape[0],)), 1.0 / math.sqrt(weight.shape[1]))
+    if component == "recurrent":
+        return _recurrent_default(source, weight.shape[:1])
+    return source.uniform(weight.shape[:1], 1.0 / math.sqrt(weight.shape[1]))

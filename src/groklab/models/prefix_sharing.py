@@ -26,7 +26,7 @@ Attended = tuple[Tensor, Tensor]  # attention's output by rows, and the stream t
 
 def can_share_prefixes(decoder: nn.Module) -> bool:
     """A decoder without dropout: a dropout mask would differ between examples with the same prefix."""
-    return isinstance(decoder, Decoder) and decoder.config.dropout == 0.0
+    return isinstance(decoder, Decoder) and not decoder.config.drops
 
 
 class PrefixShared(nn.Module):
@@ -34,17 +34,17 @@ class PrefixShared(nn.Module):
 
     def __init__(self, decoder: Decoder) -> None:
         super().__init__()
-        self.decoder = decoder
+        self.plain = decoder
         self.n = decoder.vocabulary.operands
 
     def forward(self, tokens: Int[Tensor, "R B 4"], chance: None = None) -> Float[Tensor, "R B outputs"]:
         x, y = tokens[..., 0], tokens[..., 2]
-        blocks: list[DecoderBlock] = list(self.decoder.blocks)  # type: ignore[arg-type]
+        blocks: list[DecoderBlock] = list(self.plain.blocks)  # type: ignore[arg-type]
         attended, stream = self._first(blocks[0], x, y, last=len(blocks) == 1)
         for block, following in itertools.pairwise(blocks):
             attended, stream = self._later(following, _rest(block, attended, stream), x, following is blocks[-1])
         rows = _rest(blocks[-1], attended, stream)
-        logits: Tensor = self.decoder.readout(self.decoder.norm(rows))
+        logits: Tensor = self.plain.readout(self.plain.norm(rows))
         return logits
 
     def _first(self, block: DecoderBlock, x: Tensor, y: Tensor, last: bool) -> Attended:
@@ -52,9 +52,9 @@ class PrefixShared(nn.Module):
         distinct = self._distinct()
         packed = torch.cat([block.attention.input(block.attention_residual.enter(distinct)), distinct], dim=-1)
         x_, o_, y_, e_ = (_Position.of(at, block) for at in packed.split([self.n, 1, self.n, 1], dim=1))
-        k_of_x, v_of_x, e_x = _look_up(x, x_.k, x_.v, dot_scores(e_.q, x_.k))
+        k_of_x, v_of_x, e_x = look_up(x, x_.k, x_.v, dot_scores(e_.q, x_.k))
         at_y = (y_.q, y_.v, y_.stream, dot_scores(y_.q, o_.k), dot_scores(y_.q, y_.k), dot_scores(e_.q, y_.k))
-        q_of_y, v_of_y, stream_of_y, y_o, y_y, e_y = _look_up(y, *at_y)
+        q_of_y, v_of_y, stream_of_y, y_o, y_y, e_y = look_up(y, *at_y)
         at_equals = mix([e_x, dot_scores(e_.q, o_.k), e_y, dot_scores(e_.q, e_.k)], [v_of_x, o_.v, v_of_y, e_.v])
         if last:
             return at_equals.flatten(-2), e_.stream.expand(-1, x.shape[1], -1)
@@ -65,7 +65,7 @@ class PrefixShared(nn.Module):
 
     def _distinct(self) -> Float[Tensor, "R rows D"]:
         """Token plus position: n vectors for `x`, one for `o`, n for `y`, one for `=`."""
-        n, table, places = self.n, self.decoder.embedding.weight, self.decoder.positions(POSITIONS)
+        n, table, places = self.n, self.plain.embedding.weight, self.plain.positions(POSITIONS)
         if places.dim() == 2:
             places = places.expand(table.shape[0], -1, -1)
         operands, operator, equals = table[:, :n], table[:, n : n + 1], table[:, n + 1 : n + 2]
@@ -83,7 +83,7 @@ class PrefixShared(nn.Module):
         queries = [_heads(at, heads) for at in linear(asking, weights[0], biases[0]).split(asked, dim=1)]
         packed = linear(entered, weights[1], biases[1]).unflatten(-1, (2, heads, -1)).split(sizes, dim=1)
         (k_0, v_0), (k_1, v_1), (k_2, v_2), (k_3, v_3) = (at.unbind(2) for at in packed)
-        k_0x, v_0x, k_1x, v_1x = _look_up(x, k_0, v_0, k_1, v_1)
+        k_0x, v_0x, k_1x, v_1x = look_up(x, k_0, v_0, k_1, v_1)
         keys, values = [k_0x, k_1x, k_2, k_3], [v_0x, v_1x, v_2, v_3]
         at_equals = mix([dot_scores(queries[-1], key) for key in keys], values)
         if last:
@@ -114,7 +114,7 @@ def _heads(x: Float[Tensor, "*rows D"], heads: int) -> Float[Tensor, "*rows H K"
     return split
 
 
-def _look_up(index: Int[Tensor, "R B"], *tables: Float[Tensor, "R n ..."]) -> Iterator[Float[Tensor, "R B ..."]]:
+def look_up(index: Int[Tensor, "R B"], *tables: Float[Tensor, "R n ..."]) -> Iterator[Float[Tensor, "R B ..."]]:
     """Rows of several tables at the same places, in one gather."""
     flat = [table.flatten(2) for table in tables]
     found = gather_rows(torch.cat(flat, dim=-1), index).split([table.shape[-1] for table in flat], dim=-1)

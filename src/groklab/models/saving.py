@@ -14,6 +14,7 @@ from groklab.checks import kind, whole
 from groklab.errors import ModelFileError, UsageError, unknown
 from groklab.models.build import MODELS, ModelConfig, build
 from groklab.models.lift import Factory, Lifted, lift
+from groklab.models.mixture import MixtureConfig
 from groklab.models.model_folder import CONFIG, read_model_folder, write_model_folder
 from groklab.models.vocabulary import Vocabulary
 
@@ -33,8 +34,8 @@ def save_model(
 ) -> None:
     """Write a model to a folder, whole or not at all; `run` says where it comes from, as plain JSON.
 
-    A decoder knows its configuration and vocabulary; a module of one's own is saved with `config=groklab.lift(…)`
-    and the `vocabulary` that it was made for.
+    A model of groklab's own knows its configuration and vocabulary; a module of one's own is saved with
+    `config=groklab.lift(…)` and the `vocabulary` that it was made for.
     """
     config = config or getattr(model, "config", None)
     vocabulary = vocabulary or getattr(model, "vocabulary", None)
@@ -69,6 +70,8 @@ def load_model(folder: str | PathLike[str], factory: Factory | None = None) -> n
 def _described(config: ModelConfig) -> dict[str, Any]:
     if isinstance(config, Lifted):
         return {"name": LIFTED, "settings": config.canonical()}
+    if isinstance(config, MixtureConfig):
+        raise UsageError("a mixture is not saved: save the two networks that it was frozen from, and its four weights")
     name = next(name for name, known in MODELS.items() if type(config) is known)
     return {"name": name, "settings": dataclasses.asdict(config)}
 
@@ -92,7 +95,8 @@ def _config(model: Any, factory: Factory | None) -> ModelConfig:
     if factory is not None:
         raise UsageError(f"the model is a {name}, which groklab builds itself; leave factory out")
     fields = {field.name for field in dataclasses.fields(MODELS[name])}
-    for setting in sorted(set(settings) ^ fields):
+    later = {field.name for field in dataclasses.fields(MODELS[name]) if field.metadata.get("added")}
+    for setting in sorted((set(settings) ^ fields) - (later - set(settings))):
         raise UsageError(f"a {name} has the settings {', '.join(sorted(fields))}; {setting} is missing or unknown")
     return MODELS[name](**settings)
 
