@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from groklab.fleet.interventions import Interventions
     from groklab.fleet.optimizer import SGD, Adam, AdamW
     from groklab.fleet.run import Run, Seeds, Stop
     from groklab.lab.store import Lab
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from groklab.models.decoder import DecoderConfig
     from groklab.models.initialization import Init
     from groklab.models.lift import lift
+    from groklab.models.lstm import LSTMConfig
+    from groklab.models.mixture import MixtureConfig, freeze
+    from groklab.models.mlp import MLPConfig
     from groklab.models.saving import load_model, save_model
     from groklab.models.transformer_lens import hooked_transformer, load_hooked
     from groklab.tasks.custom import Custom
@@ -32,11 +36,16 @@ __all__ = [
     "Custom",
     "DecoderConfig",
     "Init",
+    "Interventions",
+    "LSTMConfig",
     "Lab",
+    "MLPConfig",
+    "MixtureConfig",
     "Run",
     "Seeds",
     "Stop",
     "__version__",
+    "freeze",
     "hooked_transformer",
     "lift",
     "load_hooked",
@@ -52,11 +61,16 @@ _HOMES = {
     "Custom": "groklab.tasks",
     "DecoderConfig": "groklab.models",
     "Init": "groklab.models",
+    "Interventions": "groklab.fleet.interventions",
+    "LSTMConfig": "groklab.models",
     "Lab": "groklab.lab",
+    "MLPConfig": "groklab.models",
+    "MixtureConfig": "groklab.models",
     "Run": "groklab.fleet.run",
     "SGD": "groklab.fleet.optimizer",
     "Seeds": "groklab.fleet.run",
     "Stop": "groklab.fleet.run",
+    "freeze": "groklab.models",
     "hooked_transformer": "groklab.models",
     "lift": "groklab.models",
     "load_hooked": "groklab.models",

@@ -7,6 +7,9 @@ from types import UnionType
 
 from groklab.errors import UsageError
 
+ADDED = {"added": True}
+"""Metadata of a field that a configuration got later: at its default it is left out of identities, which stay."""
+
 
 def choice(name: str, value: object, choices: Sequence[object]) -> None:
     if value not in choices:

@@ -14,6 +14,7 @@ import pytest
 
 import groklab
 from groklab.fleet.checkpoint import checkpoints
+from groklab.fleet.interventions import Interventions
 from groklab.fleet.optimizer import AdamW
 from groklab.fleet.planner import cpu_compiler
 from groklab.fleet.run import Run, Stop
@@ -24,6 +25,7 @@ from groklab.lab.watching import Interrupted
 from groklab.models import DecoderConfig
 
 STEPS = 240
+NOISY = Interventions(weight_noise=0.01, update_noise=0.1, grokfast_lambda=1.0)
 # "The same command": it trains the same runs with the same lab, and says at which step it is.
 COMMAND = """
 import sys
@@ -31,7 +33,7 @@ import torch
 torch.set_num_threads(1)
 import groklab.fleet.planner
 {setting}
-from groklab import AdamW, DecoderConfig, Init, Run, Stop
+from groklab import AdamW, DecoderConfig, Init, Interventions, Run, Stop
 from groklab.tasks import Modular
 from groklab.lab.store import Lab
 from groklab.lab.training import train
@@ -56,6 +58,7 @@ def runs() -> list[Run]:
             task="x_plus_y mod 7",
             model=DecoderConfig(layers=1 + place // 4, d_model=8, num_heads=2),
             optimizer=AdamW(lr=0.01, warmup=10, decay_to=("zero", "init")[place % 2]),
+            interventions=NOISY if place == 2 else Interventions(),
             batch_size=8,
             batching="epochs" if place > 3 else "replacement",
             evaluate_every=7,

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from groklab.fleet.gradients import clipped
 from groklab.fleet.optimizer import OPTIMIZERS, SGD, Adam, AdamW, Optimizer, columns, moment_names, schedule
-from groklab.fleet.update import Traits, clipped, update
+from groklab.fleet.update import Traits, update
 
 WIDTH, STEPS = 11, 15
 shared = {
@@ -22,7 +23,7 @@ betas = st.tuples(st.just(0.0) | st.floats(0.1, 0.99), st.just(0.0) | st.floats(
 adam = {**shared, "betas": betas, "eps": st.floats(1e-8, 1e-3)}
 SETTINGS: dict[str, st.SearchStrategy[Optimizer]] = {
     "adamw": st.builds(AdamW, **adam, decay_to=st.sampled_from(["zero", "init"])),
-    "adam": st.builds(Adam, **adam),
+    "adam": st.builds(Adam, **adam, decay_to=st.sampled_from(["zero", "init"])),
     "sgd": st.builds(SGD, **shared, momentum=st.just(0.0) | st.floats(0.0, 0.99)),
 }
 FLEETS = {**{name: [name] for name in SETTINGS}, "adam and adamw": ["adam", "adamw"]}
@@ -43,14 +44,14 @@ def as_a_fleet(optimizers: list[Optimizer], start: Tensor, sequence: list[Tensor
     moments = tuple(torch.zeros_like(theta) for _ in moment_names(optimizers[0]))
     for step, gradient in enumerate(sequence):
         now = schedule(settings, torch.tensor(step), torch.float64)
-        limited = clipped(traits, settings, gradient.clone())
+        limited = clipped(settings, gradient.clone()) if traits.clip else gradient.clone()
         update(traits, settings, now, theta, limited, moments, start)
     return theta
 
 
 def by_torch(configured: Any, start: Tensor, sequence: list[Tensor]) -> Tensor:
     weights = nn.Parameter(start.clone())
-    to_init = isinstance(configured, AdamW) and configured.decay_to == "init"
+    to_init = getattr(configured, "decay_to", "zero") == "init"
     options: dict[str, Any] = {"weight_decay": 0.0 if to_init else configured.weight_decay}
     if isinstance(configured, SGD):
         optimizer: torch.optim.Optimizer = torch.optim.SGD([weights], momentum=configured.momentum, **options)
@@ -63,7 +64,9 @@ def by_torch(configured: Any, start: Tensor, sequence: list[Tensor]) -> Tensor:
             nn.utils.clip_grad_norm_([weights], configured.clip)
         rate = configured.lr * (min(step / configured.warmup, 1.0) if configured.warmup else 1.0)
         optimizer.param_groups[0]["lr"] = rate
-        if to_init:
+        if to_init and isinstance(configured, Adam):
+            weights.grad.add_(weights.detach() - start, alpha=configured.weight_decay)
+        elif to_init:
             with torch.no_grad():
                 weights.add_(start - weights, alpha=rate * configured.weight_decay)
         optimizer.step()

@@ -8,10 +8,11 @@ from groklab.fleet.checkpoint import FleetState
 from groklab.fleet.planner import cpu_compiler, plan_fleets
 from groklab.fleet.run import Run
 from groklab.fleet.train import train_fleet
-from groklab.models import DecoderConfig
+from groklab.models import DecoderConfig, LSTMConfig, MLPConfig, ModelConfig
 
 pytestmark = [
-    pytest.mark.slow,  # compiling takes a minute
+    pytest.mark.slow,  # compiling takes a minute, an LSTM's unrolled positions two
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(cpu_compiler() is None, reason="no C++ compiler with Python's headers"),
 ]
 
@@ -30,8 +31,15 @@ class Kept:
         self.states.append(state)
 
 
-def final_weights(compiled: bool, precision: str) -> torch.Tensor:
-    model = DecoderConfig(d_model=32, num_heads=4)
+MODELS: dict[str, ModelConfig] = {
+    "decoder": DecoderConfig(d_model=32, num_heads=4),
+    "lstm": LSTMConfig(d_model=16, d_hidden=24),
+    "mlp": MLPConfig(d_model=16, d_hidden=40),
+    "one-hot mlp": MLPConfig(inputs="one_hot", d_hidden=40),
+}
+
+
+def final_weights(model: ModelConfig, compiled: bool, precision: str) -> torch.Tensor:
     runs = [
         Run(task="x_plus_y mod 23", model=model, batch_size=128, steps=20, seed=seed, precision=precision)  # type: ignore[arg-type]
         for seed in range(5)
@@ -42,11 +50,12 @@ def final_weights(compiled: bool, precision: str) -> torch.Tensor:
     return kept.states[-1].tensors["theta"]
 
 
-def test_compiled_training_repeats_bit_by_bit_and_is_the_eager_one() -> None:
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_compiled_training_repeats_bit_by_bit_and_is_the_eager_one(model: ModelConfig) -> None:
     torch.set_num_threads(2)  # sums made by several threads are what could differ
     try:
-        first, again = final_weights(True, "float64"), final_weights(True, "float64")
-        eager = final_weights(False, "float64")
+        first, again = final_weights(model, True, "float64"), final_weights(model, True, "float64")
+        eager = final_weights(model, False, "float64")
     finally:
         torch.set_num_threads(1)
     assert torch.equal(first, again)

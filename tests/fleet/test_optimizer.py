@@ -9,6 +9,7 @@ from groklab.fleet.optimizer import OPTIMIZERS, SGD, Adam, AdamW, Optimizer, col
 from groklab.fleet.update import Traits
 
 steps = st.integers(0, 10**6)
+NOTHING = Traits(sgd=False, clip=False, coupled=False, to_init=False, noises=(), grokfast=False, orthogonal=False)
 
 
 def now(*optimizers: Optimizer, step: int) -> dict[str, list[float]]:
@@ -38,6 +39,7 @@ def test_adams_bias_correction_is_folded_in(step: int, betas: tuple[float, float
 
 def test_each_member_has_its_own_row() -> None:
     mixed = (AdamW(lr=0.1, weight_decay=0.5), Adam(lr=0.2, weight_decay=0.3, clip=2.0), AdamW(decay_to="init"))
+    assert columns([Adam(decay_to="init")], torch.float64, "cpu")["to_init"].item() == 1.0
     settings = {name: column.flatten().tolist() for name, column in columns(mixed, torch.float64, "cpu").items()}
     assert settings["lr"] == [0.1, 0.2, 1e-3]
     assert settings["decay"] == [0.5, 0.0, 0.5], "decoupled"
@@ -51,7 +53,7 @@ def test_only_what_somebody_needs_is_computed() -> None:
     def traits(*optimizers: Optimizer) -> Traits:
         return Traits.of(columns(optimizers, torch.float32, "cpu"))
 
-    assert traits(AdamW(), AdamW()) == Traits(sgd=False, clip=False, coupled=False, to_init=False)
+    assert traits(AdamW(), AdamW()) == NOTHING
     assert traits(AdamW(), Adam(weight_decay=0.1)).coupled and not traits(AdamW(), Adam()).coupled
     assert traits(AdamW(), AdamW(clip=1.0)).clip and traits(AdamW(), AdamW(decay_to="init")).to_init
     assert traits(SGD()).sgd

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from groklab.errors import ResourceError, UsageError
+from groklab.fleet.interventions import Interventions
 from groklab.fleet.optimizer import SGD, Adam, AdamW
 from groklab.fleet.planner import choose_device, member_bytes, plan_fleets, shape_of
 from groklab.fleet.run import Run, Seeds, Stop
-from groklab.models import DecoderConfig, Vocabulary, lift
+from groklab.models import DecoderConfig, LSTMConfig, MLPConfig, Vocabulary, lift
 
 WIDE = DecoderConfig(d_model=16, num_heads=2)
 
@@ -25,7 +26,7 @@ def plain_module(vocabulary: Vocabulary) -> nn.Module:
 
 # Fields that make a shape, and fields in which members may differ.
 SHAPE: dict[str, list[Any]] = {
-    "model": [WIDE, dataclasses.replace(WIDE, layers=1), lift(plain_module)],
+    "model": [WIDE, dataclasses.replace(WIDE, layers=1), LSTMConfig(d_hidden=8), MLPConfig(), lift(plain_module)],
     "task": ["x_plus_y mod 7", "x_plus_y mod 5"],
     "precision": ["float64", "float32", "bf16"],
     "loss": ["cross_entropy", "mse"],
@@ -38,6 +39,7 @@ FREE: dict[str, list[Any]] = {
     "init": ["default", "orthogonal"],
     "optimizer": [AdamW(), Adam(lr=0.1), AdamW(clip=1.0, decay_to="init")],
     "data_fraction": [0.3, 0.7],
+    "interventions": [Interventions(), Interventions(update_noise=0.1), Interventions(grokfast_lambda=2.0)],
     "label_noise": [0.0, 0.5],
     "steps": [10, 20],
     "stop": [None, Stop()],
@@ -125,6 +127,11 @@ def test_a_member_that_does_not_fit_is_told() -> None:
         (Run(model=DecoderConfig(layers=1)), Run()),
         (Run(), Run(precision="float64")),
         (Run(optimizer=SGD()), Run()),
+        (Run(model=LSTMConfig(d_hidden=96)), Run(model=LSTMConfig())),
+        (Run(model=LSTMConfig()), Run(model=LSTMConfig(dropout=0.1))),
+        (Run(model=MLPConfig(), batch_size=64), Run(model=MLPConfig())),
+        (Run(model=MLPConfig(d_hidden=64)), Run(model=MLPConfig())),
+        (Run(model=MLPConfig()), Run(model=LSTMConfig())),
     ],
 )
 def test_what_is_larger_needs_more_memory(smaller: Run, larger: Run) -> None:
@@ -149,16 +156,25 @@ def test_no_runs_are_no_plans() -> None:
     ("run", "path"),
     [
         (Run(), "prefix_shared"),
-        (Run(model=DecoderConfig(dropout=0.1)), "plain"),
+        (Run(model=LSTMConfig()), "prefix_shared"),
+        (Run(model=MLPConfig(inputs="one_hot")), "prefix_shared"),
+        (Run(model=LSTMConfig(dropout=0.1)), "shared_evaluation"),
+        (Run(model=MLPConfig(dropout=0.1)), "shared_evaluation"),
+        (Run(model=DecoderConfig(dropout=0.1)), "shared_evaluation"),
+        (Run(model=DecoderConfig(embedding_dropout=0.1)), "shared_evaluation"),
+        (Run(model=DecoderConfig(attention_dropout=0.1)), "shared_evaluation"),
         (Run(model=lift(plain_module)), "plain"),
     ],
 )
 def test_prefixes_are_shared_where_that_is_exact(run: Run, path: str) -> None:
     (plan,) = plan_fleets([run], "cpu")
     assert plan.path == path
-    if path == "plain":
+    if path != "prefix_shared":
         with pytest.raises(UsageError, match="without dropout; use path='plain'"):
             plan_fleets([run], "cpu", path="prefix_shared")
+    if path != "shared_evaluation":
+        with pytest.raises(UsageError, match="with dropout; use path='plain'"):
+            plan_fleets([run], "cpu", path="shared_evaluation")
     assert plan_fleets([run], "cpu", path="plain")[0].path == "plain"
 
 

@@ -1,6 +1,7 @@
 """Every fast path against the oracle: each member of a fleet equals its run trained alone, whoever trains beside it."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,11 +10,27 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from groklab import randomness
+from groklab.blocks import Chance
 from groklab.fleet.optimizer import SGD, Adam, AdamW, Optimizer
 from groklab.fleet.planner import cpu_compiler, plan_fleets
 from groklab.fleet.reference import Reference, train_alone
 from groklab.fleet.run import Run, Seeds
-from groklab.models import DecoderConfig, Init, Vocabulary, lift
+from groklab.fleet.step import fleet_forward
+from groklab.models import (
+    DecoderConfig,
+    Frozen,
+    Init,
+    LSTMConfig,
+    MixtureConfig,
+    MLPConfig,
+    ModelConfig,
+    Vocabulary,
+    build,
+    draw_parameters,
+    freeze,
+    lift,
+)
 
 STEPS = 50
 CLOSE = 1e-9
@@ -38,11 +55,11 @@ OPTIMIZERS: tuple[Optimizer, ...] = (
     Adam(betas=(0.0, 0.999), warmup=0, clip=5.0),
     Adam(lr=2e-3, weight_decay=0.1, warmup=5),
     AdamW(weight_decay=0.0, eps=1e-6, warmup=0),
-    Adam(lr=5e-4, weight_decay=1.0, clip=0.2),
+    Adam(lr=5e-4, weight_decay=1.0, decay_to="init", clip=0.2),
 )
 
 
-def mixed(members: int, modulus: int, model: DecoderConfig, batch_size: int) -> list[Run]:
+def mixed(members: int, modulus: int, model: ModelConfig, batch_size: int) -> list[Run]:
     """Runs of one shape that differ in all that members may differ in."""
     return [
         Run(
@@ -91,14 +108,27 @@ def _without_keys(bias: Tensor) -> Tensor:
     return torch.cat([queries, values])
 
 
-@pytest.fixture(scope="module")
-def twenty() -> list[Run]:
-    return mixed(20, 23, DecoderConfig(d_model=32), 64)
+MIXED: dict[str, ModelConfig] = {
+    "decoder": DecoderConfig(d_model=32),
+    "lstm": LSTMConfig(d_model=16, d_hidden=24),
+    "mlp": MLPConfig(d_model=16, d_hidden=40, activation="gelu"),
+    "one-hot mlp": MLPConfig(inputs="one_hot", d_hidden=40),
+}
+
+
+@pytest.fixture(scope="module", params=MIXED)
+def twenty(request: pytest.FixtureRequest) -> list[Run]:
+    return mixed(20, 23, MIXED[request.param], 64)
 
 
 @pytest.fixture(scope="module")
-def oracles(twenty: list[Run]) -> list[Reference]:
-    return [train_alone(run, STEPS) for run in twenty]
+def oracles(twenty: list[Run]) -> Sequence[Reference]:
+    return trained_alone(tuple(twenty))
+
+
+@functools.cache  # the order of tests makes such a fixture more than once
+def trained_alone(runs: tuple[Run, ...]) -> Sequence[Reference]:
+    return [train_alone(run, STEPS) for run in runs]
 
 
 @pytest.fixture(scope="module", params=[("plain", 20), ("prefix_shared", None)], ids=PATHS)
@@ -142,10 +172,20 @@ class Perceptron(nn.Module):
 
 
 SMALL = DecoderConfig(d_model=8, num_heads=2)
+
+
+def frozen(seed: int) -> Frozen:
+    config, vocabulary = MLPConfig(d_model=5, d_hidden=6), Vocabulary(operands=7, answers=7)
+    model = build(config, vocabulary).double()
+    model.load_state_dict(draw_parameters(config, Init(), vocabulary, seed, model))
+    return freeze(model)
+
+
 VARIANTS: dict[str, dict[str, Any]] = {
     "epochs": {"batching": "epochs"},
     "full batches": {"batch_size": "full"},
     "mse": {"loss": "mse"},
+    "stablemax": {"loss": "stablemax"},
     "label noise": {"label_noise": 0.5},
     "one layer": {"model": dataclasses.replace(SMALL, layers=1)},
     "three layers": {"model": dataclasses.replace(SMALL, layers=3, d_ff=5)},
@@ -153,11 +193,20 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no positions learned": {"model": dataclasses.replace(SMALL, positions="sinusoidal", outputs="tokens")},
     "missing pairs": {"task": "x_div_y mod 7"},
     "permutations": {"task": "permutation of 3"},
+    "lstm": {"model": LSTMConfig(d_model=5, d_hidden=6, layers=3)},
+    "lstm, full batches": {"model": LSTMConfig(d_model=5, d_hidden=6), "batch_size": "full", "loss": "mse"},
+    "mlp": {"model": MLPConfig(d_model=5, d_hidden=6, layers=4)},
+    "mlp, missing pairs": {"model": MLPConfig(inputs="one_hot", d_hidden=6, layers=2), "task": "x_div_y mod 7"},
     "dropout": {"model": dataclasses.replace(SMALL, dropout=0.3)},
+    "dropout, embedding": {"model": dataclasses.replace(SMALL, embedding_dropout=0.3)},
+    "dropout, attention": {"model": dataclasses.replace(SMALL, attention_dropout=0.3)},
+    "dropout in an lstm": {"model": LSTMConfig(d_model=5, d_hidden=6, dropout=0.3)},
+    "dropout in an mlp": {"model": MLPConfig(d_model=5, d_hidden=6, dropout=0.3)},
+    "mixture": {"model": MixtureConfig(memorizing=frozen(1), generalizing=frozen(2))},
     "lifted": {"model": lift(Perceptron)},
     "lifted, full batches": {"model": lift(Perceptron), "batch_size": "full"},
 }
-PLAIN_ONLY = ("dropout", "lifted")
+PLAIN_ONLY = ("dropout", "lifted", "mixture")
 SGDS = (SGD(), SGD(momentum=0.0), SGD(weight_decay=0.1, clip=0.1))
 
 
@@ -167,7 +216,7 @@ def test_every_variant_equals_its_run_alone(
     variant: str, path: str, optimizers: Sequence[Optimizer], tiny: Tiny, record: Record
 ) -> None:
     if variant.startswith(PLAIN_ONLY):
-        path = "plain"
+        path = "shared_evaluation" if variant.startswith("dropout") and path == "prefix_shared" else "plain"
     runs = [
         tiny(optimizer=optimizer, seed=seed, data_fraction=0.4 + seed / 10, steps=7, **VARIANTS[variant])
         for seed, optimizer in enumerate(optimizers)
@@ -176,6 +225,43 @@ def test_every_variant_equals_its_run_alone(
     fleet = record(plan, runs)
     for member, run in enumerate(runs):
         assert_alone(fleet, member, train_alone(run, run.steps))
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name.startswith("dropout")])
+def test_sharing_in_evaluations_changes_no_step(variant: str, tiny: Tiny, record: Record) -> None:
+    runs = [tiny(seed=seed, **VARIANTS[variant]) for seed in range(2)]
+    (shared,), (plain,) = plan_fleets(runs, "cpu"), plan_fleets(runs, "cpu", path="plain")
+    assert (shared.path, plain.path) == ("shared_evaluation", "plain")
+    one, other = record(shared, runs), record(plain, runs)
+    assert one.weights() == other.weights()
+    for member in range(2):
+        for name, column in other.curve(member).items():
+            np.testing.assert_allclose(one.curve(member)[name], column, rtol=0.0, atol=CLOSE, err_msg=name)
+
+
+def test_an_evaluation_that_shares_does_not_call_the_plain_model() -> None:
+    config, vocabulary = dataclasses.replace(SMALL, dropout=0.3), Vocabulary(operands=7, answers=7)
+    model = build(config, vocabulary)
+    views = {name: torch.randn(2, *value.shape) for name, value in model.named_parameters()}
+    model.register_forward_hook(lambda *_: pytest.fail("it was called"))
+    forward, tokens = fleet_forward(config, model, "shared_evaluation"), torch.zeros(2, 5, 4, dtype=torch.int64)
+    assert forward(views, tokens, None).shape == (2, 5, 7)
+    with pytest.raises(pytest.fail.Exception):
+        forward(views, tokens, Chance(randomness.key(torch.arange(2)), 0))
+
+
+def test_mixtures_that_begin_elsewhere_train_in_one_fleet(tiny: Tiny, record: Record) -> None:
+    model: MixtureConfig = VARIANTS["mixture"]["model"]
+    models = [dataclasses.replace(model, w_m2=w_m2) for w_m2 in (10.0, 1.0, 0.3)]
+    runs = [tiny(model=each, optimizer=AdamW(lr=1e-2, warmup=0)) for each in models]
+    (plan,) = plan_fleets(runs, "cpu")
+    fleet = record(plan, runs)
+    for member, run in enumerate(runs):
+        assert_alone(fleet, member, train_alone(run, run.steps))
+    fast, slow = (fleet.parameters(member) for member in (0, 2))
+    assert abs(float(fast["w_m1"])) > 0 and float(fast["w_m2"]) > 9 > float(slow["w_m2"])
+    others = [tiny(model=dataclasses.replace(model, generalizing=frozen(3))), *runs]
+    assert len(plan_fleets(others, "cpu")) == 2 and len({run.identity for run in others}) == 4
 
 
 @pytest.mark.gpu

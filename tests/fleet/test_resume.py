@@ -16,7 +16,7 @@ from groklab.fleet.optimizer import SGD, Adam, AdamW
 from groklab.fleet.plan import Plan
 from groklab.fleet.planner import cpu_compiler, plan_fleets
 from groklab.fleet.run import Run, Stop
-from groklab.models import DecoderConfig
+from groklab.models import DecoderConfig, LSTMConfig, MLPConfig
 
 STEPS = 30
 Record = Callable[..., Any]
@@ -30,6 +30,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "epochs, powers of two": {"batching": "epochs", "evaluate_powers_of_two": True, "evaluate_every": 7},
     "full batches": {"batch_size": "full"},
     "dropout": {"model": DROPOUT},
+    "lstm": {"model": LSTMConfig(d_model=5, d_hidden=6), "precision": "float32"},
+    "mlp": {"model": MLPConfig(d_model=5, d_hidden=6), "precision": "float32"},
 }
 
 

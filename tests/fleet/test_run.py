@@ -17,6 +17,7 @@ from torch import nn
 
 import groklab
 from groklab.errors import UsageError
+from groklab.fleet.interventions import NOISES, Interventions
 from groklab.fleet.losses import LOSSES as KNOWN_LOSSES
 from groklab.fleet.optimizer import SGD, Adam, AdamW
 from groklab.fleet.run import LOSSES, PRECISIONS, Run, Seeds, Stop
@@ -26,10 +27,16 @@ from groklab.tasks import Custom
 # Distinct values of every field that says what a run is; no two of them mean the same.
 DEFINING: dict[str, list[Any]] = {
     "task": ["x_plus_y", "x_minus_y", "x_plus_y mod 23", "permutation", "permutation of 4"],
-    "model": [DecoderConfig(), DecoderConfig(layers=1), DecoderConfig(dropout=0.1)],
+    "model": [
+        DecoderConfig(),
+        DecoderConfig(layers=1),
+        DecoderConfig(dropout=0.1),
+        DecoderConfig(attention_dropout=0.1),
+    ],
     "init": ["default", "xavier", "uniform(0.1)", "uniform(0.2)", Init(name="xavier", reach="all")],
     "optimizer": [AdamW(), Adam(), SGD(), AdamW(lr=1e-4), AdamW(clip=1.0), AdamW(decay_to="init")],
-    "loss": ["cross_entropy", "mse"],
+    "interventions": [Interventions(), Interventions(weight_noise=0.01), Interventions(orthogonal_gradient=True)],
+    "loss": ["cross_entropy", "mse", "stablemax"],
     "data_fraction": [0.5, 0.3, 0.30000000000000004],
     "label_noise": [0.0, 0.1, 1.0],
     "batch_size": [512, 64, "full"],
@@ -45,7 +52,7 @@ SHARED = {"lr": 0.2, "weight_decay": 0.1, "warmup": 0, "clip": 2.0}
 # For each record inside a run, another value for each of its fields.
 OTHER: dict[Any, dict[str, Any]] = {
     AdamW(): {**SHARED, "betas": (0.8, 0.98), "eps": 1e-7, "decay_to": "init"},
-    Adam(): {**SHARED, "betas": (0.9, 0.99), "eps": 1e-7},
+    Adam(): {**SHARED, "betas": (0.9, 0.99), "eps": 1e-7, "decay_to": "init"},
     SGD(): {**SHARED, "momentum": 0.0},
     DecoderConfig(): {
         "layers": 1,
@@ -54,6 +61,8 @@ OTHER: dict[Any, dict[str, Any]] = {
         "d_ff": 9,
         "activation": "relu",
         "dropout": 0.1,
+        "embedding_dropout": 0.1,
+        "attention_dropout": 0.1,
         "norm": "rms_norm",
         "norm_place": "pre",
         "positions": "sinusoidal",
@@ -67,9 +76,24 @@ OTHER: dict[Any, dict[str, Any]] = {
         "gains": (("ffn", 2.0),),
         "zero_biases": True,
     },
+    Interventions(**dict.fromkeys(NOISES, 0.5), grokfast_lambda=1.0): {  # type: ignore[arg-type]
+        **dict.fromkeys(NOISES, 0.1),
+        **{f"{noise}_anneal": 0.55 for noise in NOISES},
+        "grokfast_lambda": 2.0,
+        "grokfast_alpha": 0.9,
+        "orthogonal_gradient": True,
+    },
     Seeds(split=0, init=0, batch=0): {"split": 1, "init": 1, "batch": 1},
 }
-FIELD = {AdamW: "optimizer", Adam: "optimizer", SGD: "optimizer", DecoderConfig: "model", Init: "init", Seeds: "seed"}
+FIELD = {
+    AdamW: "optimizer",
+    Adam: "optimizer",
+    SGD: "optimizer",
+    DecoderConfig: "model",
+    Init: "init",
+    Interventions: "interventions",
+    Seeds: "seed",
+}
 
 
 def choices(pools: dict[str, list[Any]]) -> st.SearchStrategy[dict[str, Any]]:
@@ -257,6 +281,7 @@ def bad() -> list[tuple[str, Callable[[Any], object], Any]]:
         add("betas", lambda value, kind=adam: kind(betas=value), [*pairs, 0.9, (0.9,), (0.9,) * 3, None, "ab"])  # type: ignore[misc]
     add("momentum", lambda value: SGD(momentum=value), [*NOT_NUMBERS, 1, -0.1])
     add("decay_to", lambda value: AdamW(decay_to=value), NO_NAMES)
+    add("decay_to", lambda value: Adam(decay_to=value), NO_NAMES)
     return cases
 
 

@@ -12,6 +12,7 @@ import torch
 
 from groklab.analysis.crossings import held_crossing
 from groklab.errors import CompilationError, ResourceError, TrainingError, UsageError
+from groklab.fleet.interventions import Interventions
 from groklab.fleet.measures import ExampleMeasure, MemberMeasure
 from groklab.fleet.members import Outcome
 from groklab.fleet.optimizer import SGD, Adam, AdamW
@@ -26,7 +27,9 @@ from groklab.lab.store import Lab
 from groklab.lab.training import train
 from groklab.lab.watching import Interrupted
 from groklab.models import DecoderConfig
+from groklab.tasks import split
 
+SLOW = Interventions(grokfast_lambda=2.0)
 TINY = DecoderConfig(layers=1, d_model=8, num_heads=2)
 EXPLODES = AdamW(lr=1e3, weight_decay=1e3, warmup=0)
 
@@ -297,6 +300,62 @@ def test_a_fork_that_changes_something_begins_at_its_parents_point(
     (straight,) = train([tiny()], device="cpu")
     assert curve["train_loss"][-1] != straight.curve["train_loss"][-1]
     assert (store.record(parent.identity) is not None) == known, "the parent is no result that was asked for"
+
+
+def test_a_fork_on_less_data_goes_on_with_a_subset_of_its_own(store: Lab) -> None:
+    """Ungrokking: with its parent's weights, and what is left out is validated on."""
+    parent = tiny(data_fraction=0.6, steps=6)
+    (before,) = train([parent], device="cpu", lab=store)
+    fork = parent.fork(at=6, steps=12, data_fraction=0.3)
+    own, parents = (split(run.task.table(), run.data_fraction, 0) for run in (fork, parent))  # type: ignore[union-attr]
+    assert set(own.train.tolist()) < set(parents.train.tolist())
+    assert set(own.validation.tolist()) > set(parents.validation.tolist())
+    (result,) = train([fork], device="cpu", lab=store)
+    begin, end = (
+        {name: curve[name][place] for name in curve} for curve, place in ((result.curve, 0), (before.curve, -1))
+    )
+    assert begin["parameter_norm"] == end["parameter_norm"]
+    assert begin["train_correct"] + begin["val_correct"] == end["train_correct"] + end["val_correct"]
+    assert (result.train_total, result.val_total) == (len(own.train), len(own.validation))
+    same = train([parent.fork(at=6, steps=12, batch_size=7)], device="cpu", lab=store)[0]
+    assert result.curve["train_loss"][-1] != same.curve["train_loss"][-1]
+
+
+FORKS: dict[str, Run] = {
+    "goes on with Grokfast": tiny(interventions=SLOW).fork(at=6),
+    "begins Grokfast": tiny().fork(at=6, interventions=SLOW),
+    "ends Grokfast": tiny(interventions=SLOW).fork(at=6, interventions=Interventions()),
+    "never had any": tiny(seed=3).fork(at=6),
+    "leaves SGD": tiny(optimizer=SGD(lr=0.1)).fork(at=6, optimizer=AdamW()),
+}
+
+
+def test_a_fork_does_not_depend_on_its_neighbours_pasts(store: Lab) -> None:
+    """Each goes on with the moments that it has, though the others' parents have others."""
+    together = train(list(FORKS.values()), device="cpu", lab=store)
+    for told, result in zip(FORKS, together, strict=True):
+        (alone,) = train([result.run], device="cpu")
+        for name, column in alone.curve.items():
+            np.testing.assert_allclose(result.curve[name], column, rtol=0.0, atol=1e-9, err_msg=f"{told}: {name}")
+
+
+def test_a_fork_goes_on_with_its_parents_slow_gradient(store: Lab) -> None:
+    parent = tiny(interventions=SLOW)
+    (straight,) = train([parent], device="cpu")
+    (fork,) = train([parent.fork(at=6)], device="cpu", lab=store)
+    assert fork.curve["train_loss"].tolist() == straight.curve["train_loss"][2:].tolist()
+
+
+def test_more_steps_go_on_with_what_each_run_has(store: Lab) -> None:
+    """Though they were trained in fleets with and without Grokfast."""
+    runs = [tiny(interventions=SLOW, steps=6), tiny(seed=3, steps=6)]
+    for run in runs:
+        train([run], device="cpu", lab=store)
+    further = [dataclasses.replace(run, steps=12) for run in runs]
+    for run, result in zip(further, train(further, device="cpu", lab=store), strict=True):
+        (straight,) = train([run], device="cpu")
+        for name, column in straight.curve.items():
+            np.testing.assert_allclose(result.curve[name], column, rtol=0.0, atol=1e-9, err_msg=name)
 
 
 def test_a_fork_leaves_sgd_for_adam() -> None:

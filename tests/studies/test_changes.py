@@ -3,9 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groklab.errors import UsageError
+from groklab.fleet.interventions import Interventions
 from groklab.fleet.optimizer import SGD, AdamW
 from groklab.fleet.run import Run, Stop
-from groklab.models import Init
+from groklab.models import Init, LSTMConfig, MLPConfig
 from groklab.studies.changes import parse_changes, vary
 
 
@@ -46,6 +47,25 @@ def test_dotted_keys_reach_inside_and_leave_the_rest() -> None:
     assert (run.steps, run.seed, run.data_fraction) == (100, 4, 0.5)
 
 
+def test_interventions_are_reached_by_name() -> None:
+    pairs = [
+        "interventions.weight_noise=0.01",
+        "interventions.orthogonal_gradient=true",
+        "interventions.grokfast_lambda=2",
+    ]
+    run = vary(Run(), parse_changes(pairs))
+    wanted = Interventions(weight_noise=0.01, orthogonal_gradient=True, grokfast_lambda=2.0)
+    assert run == Run(interventions=wanted) and run.identity == Run(interventions=wanted).identity
+    assert vary(run, {"interventions": Interventions()}) == Run()
+    assert vary(Run(), {"interventions.weight_noise": 0}).identity == Run().identity
+    with pytest.raises(
+        UsageError, match=r"unknown setting 'interventions.noise'; known: .*interventions\.weight_noise"
+    ):
+        vary(Run(), {"interventions.noise": 0.1})
+    with pytest.raises(UsageError, match="interventions must be Interventions, not 'grokfast'"):
+        vary(Run(), {"interventions": "grokfast"})
+
+
 def test_fields_that_are_only_right_together_are_set_together() -> None:
     changed = vary(Run(), {"model.d_model": 30, "model.num_heads": 3})
     assert (changed.model.d_model, changed.model.num_heads) == (30, 3)
@@ -56,6 +76,8 @@ def test_fields_that_are_only_right_together_are_set_together() -> None:
 def test_a_record_is_asked_for_by_name_by_object_or_by_its_fields() -> None:
     assert vary(Run(), {"optimizer": "sgd", "optimizer.lr": 0.5}).optimizer == SGD(lr=0.5)
     assert vary(Run(), {"optimizer": SGD()}).optimizer == SGD()
+    assert vary(Run(), {"model": "lstm", "model.d_hidden": 32}).model == LSTMConfig(d_hidden=32)
+    assert vary(Run(model=MLPConfig()), {"model.inputs": "one_hot"}).model == MLPConfig(inputs="one_hot")
     assert vary(Run(), {"stop.evaluations": 5}).stop == Stop(evaluations=5)
     assert vary(Run(), {"stop": {"accuracy": 0.9}}).stop == Stop(accuracy=0.9)
     assert vary(Run(stop=Stop()), {"stop": None}).stop is None

@@ -1,6 +1,7 @@
 import pytest
 
 from groklab.errors import UsageError
+from groklab.fleet.interventions import Interventions
 from groklab.fleet.optimizer import SGD
 from groklab.fleet.run import Run, Stop
 from groklab.models import Init
@@ -20,6 +21,15 @@ def test_settings_are_dotted_or_nested() -> None:
     run = nested.applied(Run(), fixed=())
     assert run == dotted.applied(Run(), fixed=())
     assert (run.optimizer.lr, run.optimizer.betas, run.stop, run.steps) == (0.1, (0.9, 0.95), Stop(), 3)
+
+
+def test_interventions_stand_like_any_record() -> None:
+    for text in (
+        "  interventions: {update_noise: 0.1, update_noise_anneal: 0.55}\n",
+        "  interventions.update_noise_anneal: 0.55\n  interventions.update_noise: 0.1\n",
+    ):
+        run = base(text).applied(Run(), fixed=())
+        assert run == Run(interventions=Interventions(update_noise=0.1, update_noise_anneal=0.55))
 
 
 def test_records_are_asked_for_by_name() -> None:
@@ -57,6 +67,8 @@ def test_an_initialization_with_all_that_it_has(text: str) -> None:
         ("  label_noise: 0\n  data_fraction: 1.0\n", 3, "data_fraction must be"),
         ("  loss: 3\n", 2, "loss must be text"),
         ("  evaluate_powers_of_two: yes\n", 2, "true or false, not 'yes'"),
+        ("  interventions:\n    weight_noise: -1\n", 3, "weight_noise must be at least 0"),
+        ("  interventions.update_noise_anneal: 1\n", 2, "anneals nothing while update_noise is 0"),
         ("  stop:\n    accuracy: 0.9\n    evaluations: 0\n", 4, "stop evaluations must be"),
         ("  optimizer: sgd\n  optimizer.momentum: 0\n  steps: x\n", 4, "steps must be a whole number"),
         ("  model:\n    layers: 1\n    d_model: 30\n", 4, "d_model 30 is not a multiple"),

@@ -15,6 +15,7 @@ tobit         linear regression on times of which some are censored
 terms         the terms of a quadratic response surface
 surface       a response surface of the time to an event, and where the groups' surfaces part
 predictive    how well a surface foretells runs that it has not seen
+fourier       modular addition in Fourier's basis: key frequencies, the logits with and without them, Gini
 bands         the median and the spread of many curves over common steps
 
 Nothing is imported here, so that a command that needs one of them does not pay for SciPy.

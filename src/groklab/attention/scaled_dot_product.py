@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Bool, Float
@@ -14,9 +14,10 @@ def scaled_dot_product(
     k: Float[Tensor, "*batch S K"],
     v: Float[Tensor, "*batch S V"],
     mask: Bool[Tensor, "T S"] | None = None,
+    drop: Callable[[Tensor], Tensor] = lambda weights: weights,
 ) -> Float[Tensor, "*batch T V"]:
-    """softmax(Q Kᵀ / sqrt(d_k)) V; a masked key gets weight zero."""
-    return _weights(q @ k.mT, q.shape[-1], mask) @ v
+    """softmax(Q Kᵀ / sqrt(d_k)) V; a masked key gets weight zero; `drop` is what training does to the weights."""
+    return drop(_weights(q @ k.mT, q.shape[-1], mask)) @ v
 
 
 def dot_scores(query: Float[Tensor, "*#rows H K"], key: Float[Tensor, "*#rows H K"]) -> Float[Tensor, "*#rows H"]:

@@ -13,7 +13,7 @@ from groklab.fleet.measures import ExampleMeasure, Measure, MemberMeasure
 from groklab.fleet.optimizer import Columns
 from groklab.fleet.plan import Plan
 from groklab.fleet.rows import Rows, head
-from groklab.fleet.step import Batch, Step
+from groklab.fleet.step import Batch, Noise, Step
 
 Watch = Callable[[int], bool]
 Collect = Callable[[], dict[str, Tensor]]
@@ -89,10 +89,11 @@ class ChunkedDriver:
             self._update_part(some, _part(batch, part), now, number, measured)
 
     def _update_part(self, rows: Rows, batch: Batch, now: Columns, number: Tensor, measured: bool) -> None:
-        losses, gradient = self._trained.gradient(rows["theta"], batch)
+        noise = self._step.noise(rows, number)
+        losses, gradient = self._trained.gradient(self._step.seen(rows, noise), batch)
         if measured:
             rows["gradient_norm"].copy_(row_norms(gradient))
-        self._trained.apply(rows, number, now, losses, self._step.clipped(rows, gradient))
+        self._trained.apply(rows, number, now, losses, self._step.treated(rows, number, gradient, noise), noise)
 
     def prepare_gradient_norm(self, active: int, step: int) -> None:
         prepare_gradient_norm(self._step, head(self._rows, active), step)
@@ -126,8 +127,8 @@ class CompiledStep:
         (gradient,) = torch.autograd.grad(losses.sum(), leaf)
         return losses.detach(), gradient
 
-    def apply(self, rows: Rows, number: Tensor, now: Columns, losses: Tensor, gradient: Tensor) -> None:
-        self._apply(rows, number, now, losses, gradient)
+    def apply(self, rows: Rows, number: Tensor, now: Columns, losses: Tensor, gradient: Tensor, noise: Noise) -> None:
+        self._apply(rows, number, now, losses, gradient, noise)
 
 
 class CapturedDriver:
@@ -146,6 +147,7 @@ class CapturedDriver:
         compiled: Callable[..., Any] = _repeatable if plan.compiled else lambda function: function
         self._batch, self._schedule, self._apply = compiled(step.batch), compiled(step.schedule), compiled(step.apply)
         self._losses, self._sums = compiled(step.losses), compiled(step.sums)
+        self._noise = compiled(step.noise) if step.traits.noises else step.noise
         self._graphs: dict[tuple[str, int], tuple[torch.cuda.CUDAGraph, Any]] = {}
 
     def advance(self, active: int, step: int, until: int, watch: Watch) -> int:
@@ -177,10 +179,12 @@ class CapturedDriver:
 
     def _train_once(self, rows: Rows) -> Tensor:
         batch, now = self._batch(rows, self._number), self._schedule(rows, self._number)
-        leaf = rows["theta"].detach().requires_grad_()
+        noise = self._noise(rows, self._number)
+        leaf = self._step.seen(rows, noise).detach().requires_grad_()
         losses = self._losses(leaf, batch)
         (gradient,) = torch.autograd.grad(losses.sum(), leaf)
-        self._apply(rows, self._number, now, losses.detach(), self._step.clipped(rows, gradient))
+        treated = self._step.treated(rows, self._number, gradient, noise)
+        self._apply(rows, self._number, now, losses.detach(), treated, noise)
         self._number.add_(1)
         return gradient
 
@@ -268,10 +272,12 @@ def finish_columns(sums: dict[str, Tensor], rows: Rows, measures: tuple[Measure,
 
 def prepare_gradient_norm(step: Step, rows: Rows, number: int) -> None:
     """The gradient norm of the update to come, a few members at a time."""
-    batch = step.batch(rows, torch.tensor(number, device=rows["theta"].device))
+    now = torch.tensor(number, device=rows["theta"].device)
+    batch = step.batch(rows, now)
     for part in parts(rows["theta"].shape[0], 4):
-        _, gradient = step.gradient(rows["theta"][part], _part(batch, part))
-        rows["gradient_norm"][part].copy_(row_norms(gradient))
+        some = {name: tensor[part] for name, tensor in rows.items()}
+        _, gradient = step.gradient(step.seen(some, step.noise(some, now)), _part(batch, part))
+        some["gradient_norm"].copy_(row_norms(gradient))
 
 
 def _part(batch: Batch, part: slice) -> Batch:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -20,4 +21,11 @@ def mean_squared_error(logits: Tensor, answers: Tensor) -> Tensor:
     return (p * p).sum(-1) - 2.0 * at_answer + 1.0
 
 
-LOSSES: dict[str, Loss] = {"cross_entropy": cross_entropy, "mse": mean_squared_error}
+def stablemax(logits: Tensor, answers: Tensor) -> Tensor:
+    """−log(s(z_y) / Σ s(z)) with s(z) = z + 1 from 0 up and 1 / (1 − z) below (Prieto et al. 2025), in float64."""
+    z = logits.to(torch.float64)
+    s = torch.where(z >= 0, z + 1.0, 1.0 / (1.0 - z.clamp(max=0.0)))  # clamped: a branch not taken must stay finite
+    return -(s.gather(-1, answers.unsqueeze(-1)).squeeze(-1) / s.sum(-1)).log()
+
+
+LOSSES: dict[str, Loss] = {"cross_entropy": cross_entropy, "mse": mean_squared_error, "stablemax": stablemax}

@@ -4,6 +4,7 @@ An `ExampleMeasure` is summed over the examples of a split, in float64 or, where
 `MemberMeasure` is one number a member. Users pass their own list; `DEFAULT_MEASURES` gives the default columns.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from groklab.fleet.losses import Loss
+from groklab.fleet.theta import Layout
 
 SPLITS = ("train", "val")
 
@@ -49,10 +51,30 @@ def correct_logit(logits: Tensor, answers: Tensor) -> Tensor:
     return logits.gather(-1, answers.unsqueeze(-1)).squeeze(-1)
 
 
+def collapsed(logits: Tensor, _: Tensor) -> Tensor:
+    """Whether Σ exp(z − max) rounds to 1: the softmax is then exactly one-hot, and the right answer has no gradient."""
+    return (logits - logits.amax(dim=-1, keepdim=True)).exp().sum(-1) == 1.0
+
+
+SOFTMAX_COLLAPSE = ExampleMeasure("softmax_collapse", collapsed, splits=("train",))
+
+
 def parameter_norm(theta: Tensor, _: Tensor) -> Tensor:
     """The Euclidean norm of all parameters."""
     norms: Tensor = torch.linalg.vector_norm(theta, dim=1, dtype=torch.float64)
     return norms
+
+
+def tensor_norms(layout: Layout) -> tuple[MemberMeasure, ...]:
+    """The norm of each parameter, as columns `norm.` and its name."""
+
+    def norm_of(place: slice) -> Callable[[Tensor, Tensor], Tensor]:
+        return lambda theta, gradient: parameter_norm(theta[:, place], gradient)
+
+    ends = itertools.accumulate(layout.widths)
+    places = [slice(end - width, end) for end, width in zip(ends, layout.widths, strict=True)]
+    named = zip(layout.names, places, strict=True)
+    return tuple(MemberMeasure(f"norm.{name}", norm_of(place)) for name, place in named)
 
 
 def gradient_norm(_: Tensor, norm: Tensor) -> Tensor:

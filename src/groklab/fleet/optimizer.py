@@ -5,13 +5,13 @@ leads from step s to s + 1 is min(s / warmup, 1) · lr: the first update has rat
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from groklab.checks import choice, number, settle, whole
+from groklab.checks import ADDED, choice, number, settle, whole
 from groklab.errors import UsageError
 
 DECAY_TARGETS = ("zero", "init")
@@ -32,17 +32,20 @@ class AdamW:
 
     def __post_init__(self) -> None:
         _check_adam(self)
-        choice("decay_to", self.decay_to, DECAY_TARGETS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adam:
-    """Adam (Kingma and Ba 2015); `weight_decay` is in the loss: it adds weight_decay · p to the gradient."""
+    """Adam (Kingma and Ba 2015); `weight_decay` is in the loss: it adds weight_decay · p to the gradient.
+
+    Toward the initial weights p0 that is weight_decay · (p − p0).
+    """
 
     lr: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-8
     weight_decay: float = 0.0
+    decay_to: str = field(default="zero", metadata=ADDED)
     warmup: int = 50
     clip: float | None = None
 
@@ -86,7 +89,7 @@ def columns(optimizers: Sequence[Optimizer], dtype: torch.dtype, device: torch.d
         return torch.tensor(values, dtype=to, device=device).unsqueeze(1)
 
     decoupled = [o.weight_decay if isinstance(o, AdamW) else 0.0 for o in optimizers]
-    to_init = [isinstance(o, AdamW) and o.decay_to == "init" for o in optimizers]
+    to_init = [not isinstance(o, SGD) and o.decay_to == "init" for o in optimizers]
     made = {
         "lr": column([o.lr for o in optimizers], torch.float64),
         "warmup": column([float(o.warmup) for o in optimizers], torch.float64),
@@ -133,6 +136,7 @@ def schedule(settings: Columns, step: Tensor, dtype: torch.dtype) -> Columns:
 
 def _check_adam(optimizer: Any) -> None:
     _check_shared(optimizer)
+    choice("decay_to", optimizer.decay_to, DECAY_TARGETS)
     betas = optimizer.betas
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise UsageError(f"betas must be two numbers, such as (0.9, 0.98), not {betas!r}")

@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Path = Literal["plain", "prefix_shared"]
+# Shared: what depends on one operand alone is computed once (models/sharing.py), in evaluations or in all.
+Path = Literal["plain", "prefix_shared", "shared_evaluation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

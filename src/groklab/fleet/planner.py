@@ -11,19 +11,30 @@ import torch
 
 from groklab.errors import ResourceError, UsageError
 from groklab.fleet.data import vocabulary_of
+from groklab.fleet.interventions import NOISES
 from groklab.fleet.optimizer import family, moment_names
 from groklab.fleet.plan import Path, Plan
 from groklab.fleet.precision import MASTER, check_precision
 from groklab.fleet.run import Run
 from groklab.fleet.theta import Layout
-from groklab.models import Decoder, Lifted, build
-from groklab.models.prefix_sharing import can_share_prefixes
+from groklab.models import (
+    DecoderConfig,
+    Lifted,
+    LSTMConfig,
+    MixtureConfig,
+    MLPConfig,
+    ModelConfig,
+    build,
+    can_share,
+    can_share_evaluation,
+)
 
 Device = Literal["cpu", "cuda"]
 CPU_CHUNK = 4  # rows a gradient call: one would round otherwise than two or more, and many fall out of cache
 COMPILE_PAYS = 2e13  # multiply-adds of a fleet from which the minute that compiling takes on a CPU comes back
 CPU_EVALUATION_ROWS = 2048
 MEMORY_SHARE = 0.8  # of what is free
+NOISE_WORDS = 64  # bytes for each normal on its way: words of eight bytes, and float64
 
 
 def choose_device(device: str = "auto") -> Device:
@@ -67,7 +78,7 @@ def plan_fleets(
 def shape_of(run: Run) -> tuple[object, ...]:
     """What members of one fleet share; everything else may differ between them."""
     return (
-        run.model,
+        run.model.networks if isinstance(run.model, MixtureConfig) else run.model,  # its weights may begin anywhere
         vocabulary_of(run),
         run.precision,
         run.loss,
@@ -85,18 +96,39 @@ def member_bytes(run: Run, device: Device, path: Path | None = None) -> int:
     with torch.device("meta"):
         model = build(run.model, vocabulary)
     item = MASTER[run.precision].itemsize
-    weights = Layout.of(model).width * item * (3 + len(moment_names(run.optimizer)))
+    weights = Layout.of(model).width * (item * (3 + len(moment_names(run.optimizer))) + _intervention_bytes(run, item))
     batch = vocabulary.operands**2 if run.batch_size == "full" else run.batch_size
-    if not isinstance(model, Decoder):
+    if isinstance(run.model, Lifted):
         return weights + 64 * batch * item * vocabulary.tokens
-    config = model.config
-    d_ff = config.d_ff or 4 * config.d_model
-    per_row = item * (3 * d_ff + 14 * config.d_model) * config.layers
     shared = _path(run, path) == "prefix_shared"
-    rows = 2 * vocabulary.operands + 2 * batch if shared else 4 * batch
-    evaluated = min(evaluation_rows(run, device), vocabulary.operands**2)
-    evaluation = item * (2 if shared else 4) * evaluated * (2 * d_ff + 8 * config.d_model + vocabulary.answers)
-    return int(weights + rows * per_row + evaluation)
+    positions, kept, passing = _floats(run.model, shared)
+    rows = positions * batch + (2 * vocabulary.operands if shared else 0)
+    evaluated = positions * min(evaluation_rows(run, device), vocabulary.operands**2)
+    return weights + item * (rows * kept + evaluated * (passing + vocabulary.answers))
+
+
+def _floats(model: ModelConfig, shared: bool) -> tuple[int, int, int]:
+    """Rows of an example, and numbers of a row: what a backward pass needs of it, and what there is at once without."""
+    match model:
+        case DecoderConfig():
+            d_ff = model.d_ff or 4 * model.d_model
+            return 2 if shared else 4, (3 * d_ff + 14 * model.d_model) * model.layers, 2 * d_ff + 8 * model.d_model
+        case LSTMConfig():
+            return 2 if shared else 4, 12 * model.d_hidden * model.layers + model.d_model, 16 * model.d_hidden
+        case MLPConfig():
+            width = 2 * model.d_model  # of what stands side by side
+            return 1, 2 * model.d_hidden * model.layers + width, 3 * model.d_hidden + width
+        case MixtureConfig():
+            classes = model.memorizing.logits.shape[1]
+            return 1, 4 * classes, 4 * classes
+    raise UsageError(f"how much memory a {type(model).__name__} takes is not known")
+
+
+def _intervention_bytes(run: Run, item: int) -> int:
+    """For each parameter: Grokfast's slow gradient, each kind of noise, and the words that one kind is made of."""
+    kinds = len([kind for kind in NOISES if getattr(run.interventions, kind)])
+    slow = bool(run.interventions.grokfast_lambda)
+    return item * (kinds + slow + run.interventions.orthogonal_gradient) + (NOISE_WORDS if kinds else 0)
 
 
 def evaluation_rows(run: Run, device: Device) -> int:
@@ -118,7 +150,7 @@ def free_memory(device: Device) -> int:
 def _split_by_memory(
     runs: list[Run], device: Device, path: Path | None, memory: int | None, largest: int | None
 ) -> list[list[Run]]:
-    each = member_bytes(runs[0], device, path)
+    each = max(member_bytes(run, device, path) for run in {run.interventions: run for run in runs}.values())
     fit = (free_memory(device) if memory is None else memory) // each
     if fit < 1:
         raise ResourceError(
@@ -149,10 +181,14 @@ def _plan(runs: Sequence[Run], start: int, device: Device, path: Path | None, co
 
 def _path(run: Run, path: Path | None) -> Path:
     with torch.device("meta"):
-        shareable = can_share_prefixes(build(run.model, vocabulary_of(run)))
-    if path == "prefix_shared" and not shareable:
-        raise UsageError("prefix sharing needs a causal decoder without dropout; use path='plain'")
-    return path or ("prefix_shared" if shareable else "plain")
+        model = build(run.model, vocabulary_of(run))
+    if path == "prefix_shared" and not can_share(model):
+        raise UsageError("prefix sharing needs a model of groklab's own without dropout; use path='plain'")
+    if path == "shared_evaluation" and (can_share(model) or not can_share_evaluation(model)):
+        raise UsageError("shared evaluation is for a model of groklab's own with dropout; use path='plain'")
+    if path is not None or not can_share_evaluation(model):
+        return path or "plain"
+    return "prefix_shared" if can_share(model) else "shared_evaluation"
 
 
 def _compiles(runs: Sequence[Run], start: int, device: Device) -> bool:

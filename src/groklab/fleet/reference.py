@@ -11,6 +11,7 @@ from groklab import randomness
 from groklab.blocks import Chance
 from groklab.fleet.batches import Batches
 from groklab.fleet.data import vocabulary_of
+from groklab.fleet.noise import standard_noise
 from groklab.fleet.optimizer import SGD, AdamW
 from groklab.fleet.precision import MASTER
 from groklab.fleet.run import Run
@@ -37,8 +38,9 @@ def train_alone(run: Run, steps: int) -> Reference:
     model = build(run.model, vocabulary).to(dtype)
     drawn = draw_parameters(run.model, run.init, vocabulary, run.seeds.init, model)  # type: ignore[arg-type]
     model.load_state_dict({name: value.to(dtype) for name, value in drawn.items()}, strict=False)
-    initial = [parameter.detach().clone() for parameter in model.parameters()]
-    optimizer = _optimizer(run, model)
+    parameters: list[Tensor] = list(model.parameters())
+    initial = [parameter.detach().clone() for parameter in parameters]
+    optimizer, slow = _optimizer(run, model), None
     full = run.batch_size == "full"
     batches = Batches("full" if full else run.batching, len(parts.train) if full else run.batch_size)  # type: ignore[arg-type]
     key, size, losses = randomness.key(run.seeds.batch), torch.tensor(len(parts.train)), []
@@ -50,31 +52,77 @@ def train_alone(run: Run, steps: int) -> Reference:
         return logits
 
     for step in range(steps):
+        clean = [parameter.detach().clone() for parameter in parameters]
+        _add(parameters, _noise(run, "weight_noise", step, parameters))
         pairs = parts.train[batches.places(key, size, step, len(parts.train))]
         chance = () if isinstance(run.model, Lifted) else (Chance(key, step),)
         loss = _loss(run.loss, logits_of(pairs, *chance), answers[pairs])
         optimizer.zero_grad()
         loss.backward()
         losses.append(loss.item())
+        for parameter, kept in zip(parameters, clean, strict=True):
+            parameter.data.copy_(kept)
+        slow = _intervene(run, step, parameters, slow)
         if run.optimizer.clip is not None:
             nn.utils.clip_grad_norm_(model.parameters(), run.optimizer.clip)
         warmup = run.optimizer.warmup
         rate = run.optimizer.lr * (min(step / warmup, 1.0) if warmup else 1.0)
         optimizer.param_groups[0]["lr"] = rate
-        if isinstance(run.optimizer, AdamW) and run.optimizer.decay_to == "init":
-            with torch.no_grad():
-                for parameter, start in zip(model.parameters(), initial, strict=True):
-                    parameter.add_(start - parameter, alpha=rate * run.optimizer.weight_decay)
+        if getattr(run.optimizer, "decay_to", "zero") == "init":
+            for parameter, start in zip(parameters, initial, strict=True):
+                toward = run.optimizer.weight_decay * (start - parameter.detach())
+                if isinstance(run.optimizer, AdamW):
+                    parameter.data.add_(toward, alpha=rate)
+                elif parameter.grad is not None:
+                    parameter.grad.sub_(toward)
         optimizer.step()
+        _add(parameters, _noise(run, "update_noise", step, parameters), -rate)
 
     with torch.no_grad():
         counts = [int((logits_of(p).argmax(-1) == answers[p]).sum()) for p in (parts.train, parts.validation)]
     return Reference(losses, {n: p.detach() for n, p in model.named_parameters()}, *counts)
 
 
+def _noise(run: Run, kind: str, step: int, parameters: list[Tensor]) -> list[Tensor]:
+    """Gaussian noise of this step's deviation on every parameter."""
+    anneal: float = getattr(run.interventions, f"{kind}_anneal")
+    deviation = getattr(run.interventions, kind) * (1.0 + step) ** (-anneal / 2.0)
+    drawn = standard_noise(kind, randomness.key(run.seeds.batch), step, sum(p.numel() for p in parameters))
+    parts = torch.split(deviation * drawn, [p.numel() for p in parameters])
+    return [part.view(p.shape).to(p.dtype) for part, p in zip(parts, parameters, strict=True)]
+
+
+def _add(parameters: list[Tensor], noise: list[Tensor], factor: float = 1.0) -> None:
+    with torch.no_grad():
+        for parameter, own in zip(parameters, noise, strict=True):
+            parameter.add_(own, alpha=factor)
+
+
+def _intervene(run: Run, step: int, parameters: list[Tensor], slow: list[Tensor] | None) -> list[Tensor]:
+    """Gradient noise, Grokfast and ⊥Grad on the gradients, in this order; the slow gradient one step further."""
+    use = run.interventions
+    alpha, gradients = use.grokfast_alpha, [p.grad for p in parameters if p.grad is not None]
+    _add(gradients, _noise(run, "gradient_noise", step, parameters))
+    if slow is None:
+        slow = [g.clone() for g in gradients]
+    else:
+        slow = [alpha * mu + (1.0 - alpha) * g for mu, g in zip(slow, gradients, strict=True)]
+    _add(gradients, slow, use.grokfast_lambda)
+    for w, g in zip(parameters, gradients, strict=True):
+        if use.orthogonal_gradient and w.numel() == 1:
+            g.zero_()  # all of it is along w
+        elif use.orthogonal_gradient and w.norm() > 0 and g.norm() > 0:
+            across = g - (w.detach() * g).sum() / w.detach().square().sum() * w.detach()
+            g.copy_(across / across.norm() * g.norm())
+    return slow
+
+
 def _loss(name: str, logits: Tensor, answers: Tensor) -> Tensor:
     if name == "cross_entropy":
         return F.cross_entropy(logits, answers)
+    if name == "stablemax":
+        s = torch.where(logits < 0, 1 / (1 + logits.double().abs()), 1 + logits.double().abs())
+        return -(s.gather(1, answers[:, None])[:, 0] / s.sum(1)).log().mean()
     return (F.softmax(logits, dim=-1) - F.one_hot(answers, logits.shape[-1])).square().sum(-1).mean()
 
 
@@ -85,6 +133,6 @@ def _optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
             model.parameters(), lr=0.0, momentum=settings.momentum, weight_decay=settings.weight_decay
         )
     decoupled = isinstance(settings, AdamW)
-    decay = 0.0 if decoupled and settings.decay_to == "init" else settings.weight_decay
+    decay = 0.0 if settings.decay_to == "init" else settings.weight_decay
     kind = torch.optim.AdamW if decoupled else torch.optim.Adam
     return kind(model.parameters(), lr=0.0, betas=settings.betas, eps=settings.eps, weight_decay=decay)

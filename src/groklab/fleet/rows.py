@@ -10,6 +10,7 @@ from torch import Tensor
 
 from groklab import randomness
 from groklab.fleet.data import fleet_data
+from groklab.fleet.interventions import intervention_columns
 from groklab.fleet.optimizer import columns, moment_names
 from groklab.fleet.precision import MASTER
 from groklab.fleet.run import Run
@@ -18,13 +19,14 @@ from groklab.models import Vocabulary
 Rows = dict[str, Tensor]
 COLUMN = "column."
 MOMENT = "moment."
+SLOW = MOMENT + "slow_gradient"  # Grokfast's μ
 
 
 def initial_rows(runs: Sequence[Run], theta: Tensor, state: Mapping[str, Tensor] | None) -> Rows:
     """The rows of a fleet at its start, on the CPU: `theta` is drawn; `state` holds theta and moments to go on from."""
     dtype = MASTER[runs[0].precision]
     data = fleet_data(runs)
-    settings = columns([run.optimizer for run in runs], dtype, "cpu")
+    settings = columns([run.optimizer for run in runs], dtype, "cpu") | intervention_columns(runs)
     batch_key = randomness.key(torch.tensor([run.seeds.batch for run in runs]))
     rows: Rows = {
         "theta": theta.clone(),
@@ -39,6 +41,8 @@ def initial_rows(runs: Sequence[Run], theta: Tensor, state: Mapping[str, Tensor]
         "in_validation": data.in_validation,
     }
     rows |= {MOMENT + name: torch.zeros_like(theta) for name in moment_names(runs[0].optimizer)}
+    if "grokfast_lambda" in settings:
+        rows[SLOW] = torch.zeros_like(theta)
     rows |= {COLUMN + name: column for name, column in settings.items()}
     if settings["to_init"].any():
         rows["initial"] = theta.clone()
@@ -48,13 +52,13 @@ def initial_rows(runs: Sequence[Run], theta: Tensor, state: Mapping[str, Tensor]
 
 
 def settings_of(rows: Rows) -> dict[str, Tensor]:
-    """The optimizer's columns."""
+    """The columns of optimizers and interventions."""
     return {name.removeprefix(COLUMN): column for name, column in rows.items() if name.startswith(COLUMN)}
 
 
 def moments_of(rows: Rows) -> tuple[Tensor, ...]:
     """The optimizer's moments, in its order."""
-    return tuple(tensor for name, tensor in rows.items() if name.startswith(MOMENT))
+    return tuple(tensor for name, tensor in rows.items() if name.startswith(MOMENT) and name != SLOW)
 
 
 def trained(rows: Rows) -> Rows:

@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Literal
 
-from groklab.checks import choice, kind, number, settle, whole
+from groklab.checks import ADDED, choice, kind, number, settle, whole
 from groklab.errors import UsageError
+from groklab.fleet.interventions import Interventions
 from groklab.fleet.optimizer import AdamW, Optimizer
-from groklab.models.build import ModelConfig
+from groklab.models.build import WANTED, ModelConfig
 from groklab.models.decoder import DecoderConfig
 from groklab.models.initialization import Init, parse_init
 from groklab.tasks import Task, parse_task
 
 Precision = Literal["float64", "float32", "tf32", "bf16"]
 PRECISIONS: tuple[Precision, ...] = ("float64", "float32", "tf32", "bf16")
-LOSSES = ("cross_entropy", "mse")
+LOSSES = ("cross_entropy", "mse", "stablemax")
 BATCHING = ("replacement", "epochs")
 FORMAT = 1  # of the canonical form: raise it when the same fields come to mean another trajectory
 
@@ -59,6 +60,7 @@ class Run:
     model: ModelConfig = field(default_factory=DecoderConfig)
     init: Init | str = "default"
     optimizer: Optimizer = field(default_factory=AdamW)
+    interventions: Interventions = field(default_factory=Interventions, metadata=ADDED)
     loss: str = "cross_entropy"
     data_fraction: float = 0.5
     label_noise: float = 0.0
@@ -75,8 +77,9 @@ class Run:
 
     def __post_init__(self) -> None:
         settle(self, task=parse_task(self.task), init=parse_init(self.init))
-        kind("model", self.model, ModelConfig, "DecoderConfig(…) or groklab.lift(…)")
+        kind("model", self.model, ModelConfig, WANTED)
         kind("optimizer", self.optimizer, Optimizer, "AdamW(…), Adam(…) or SGD(…)")
+        kind("interventions", self.interventions, Interventions, "Interventions(…)")
         kind("stop", self.stop, (Stop, NoneType), "Stop(…) or None")
         kind("evaluate_powers_of_two", self.evaluate_powers_of_two, bool, "True or False")
         if not isinstance(self.seed, Seeds):
@@ -126,12 +129,17 @@ class Run:
         return self.fork_step or 0
 
     def fork(self, *, at: int, **changes: Any) -> "Run":
-        """The run that continues this one from step `at` with something changed."""
+        """The run that continues this one from step `at` with something changed.
+
+        Ungrokking is a smaller `data_fraction`: under the same split seed the fork trains on a subset of this run's own
+        training data, and what it leaves out joins the validation split, which is then that of a run trained on the
+        subset from scratch. A stop rule goes along: give `stop=None` where it would end the fork at once.
+        """
         return dataclasses.replace(self, **{"parent": dataclasses.replace(self), "fork_step": at, **changes})
 
     def canonical(self) -> dict[str, Any]:
         """What defines the trajectory and its curve, as plain JSON values."""
-        fields = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name not in _REQUEST}
+        fields = {name: value for name, value in _plain_fields(self).items() if name not in _REQUEST}
         fields["seed"] = plain(self.seeds)
         fields["parent"] = self.parent.identity if self.parent is not None else None
         return {"format": FORMAT, **fields}
@@ -168,12 +176,20 @@ def plain(value: Any) -> Any:
         canonical = getattr(value, "canonical", None)
         if canonical is not None and not isinstance(value, Run):
             return canonical()
-        return {
-            "kind": type(value).__name__,
-            **{f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)},
-        }
+        return {"kind": type(value).__name__, **_plain_fields(value)}
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in sorted(value.items())}
     return value
+
+
+def _plain_fields(record: Any) -> dict[str, Any]:
+    """Every field of a record but those `ADDED` later that are as if they were not there."""
+    told = [f for f in dataclasses.fields(record) if not (f.metadata.get("added") and _is_default(record, f))]
+    return {f.name: plain(getattr(record, f.name)) for f in told}
+
+
+def _is_default(record: Any, field: dataclasses.Field[Any]) -> bool:
+    made = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    return bool(getattr(record, field.name) == made)

@@ -8,16 +8,19 @@ from torch import Tensor, nn
 
 from groklab.blocks import Chance
 from groklab.fleet.batches import Batches
+from groklab.fleet.gradients import treated
 from groklab.fleet.losses import Loss
 from groklab.fleet.measures import Measure, example_sums
+from groklab.fleet.noise import deviations, standard_noise
 from groklab.fleet.optimizer import Columns, schedule
-from groklab.fleet.rows import Rows, moments_of, settings_of, tokens
+from groklab.fleet.rows import SLOW, Rows, moments_of, settings_of, tokens
 from groklab.fleet.theta import Layout
-from groklab.fleet.update import Traits, clipped, update
-from groklab.models import Decoder, Lifted, ModelConfig, PrefixShared, Vocabulary
+from groklab.fleet.update import Traits, update
+from groklab.models import Lifted, ModelConfig, Vocabulary, share
 from groklab.models.lift import LiftedFleet
 
 Forward = Callable[[dict[str, Tensor], Tensor, Chance | None], Tensor]
+Noise = dict[str, Tensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +80,31 @@ class Step:
         """The optimizer's columns of this step; apart from `apply`, so that no compiler computes them per element."""
         return schedule(settings_of(rows), step, rows["theta"].dtype)
 
-    def clipped(self, rows: Rows, gradient: Tensor) -> Tensor:
-        """The gradient as `apply` takes it."""
-        return clipped(self.traits, settings_of(rows), gradient)
+    def noise(self, rows: Rows, step: Tensor) -> Noise:
+        """This step's noise [R, N] of each kind that any member has; it is rounded once, when all is computed."""
+        key, settings = (rows["key.low"], rows["key.high"]), settings_of(rows)
+        return {
+            kind: self.layout.spread(deviation * standard_noise(kind, key, step, self.layout.parameters)).to(
+                rows["theta"].dtype
+            )
+            for kind, deviation in deviations(settings, step).items()
+        }
 
-    def apply(self, rows: Rows, step: Tensor, now: Columns, losses: Tensor, gradient: Tensor) -> None:
+    def seen(self, rows: Rows, noise: Noise) -> Tensor:
+        """The weights at which the training loss is taken."""
+        return rows["theta"] + noise["weight_noise"] if "weight_noise" in noise else rows["theta"]
+
+    def treated(self, rows: Rows, step: Tensor, gradient: Tensor, noise: Noise) -> Tensor:
+        """The gradient as `apply` takes it: after the interventions, and clipped."""
+        settings, slow = settings_of(rows), rows.get(SLOW)
+        return treated(
+            self.traits, settings, self.layout, step, rows["theta"], gradient, noise.get("gradient_noise"), slow
+        )
+
+    def apply(self, rows: Rows, step: Tensor, now: Columns, losses: Tensor, gradient: Tensor, noise: Noise) -> None:
         """Update the rows in place and note the first step whose loss was not finite."""
-        update(self.traits, settings_of(rows), now, rows["theta"], gradient, moments_of(rows), rows.get("initial"))
+        initial, shift = rows.get("initial"), noise.get("update_noise")
+        update(self.traits, settings_of(rows), now, rows["theta"], gradient, moments_of(rows), initial, shift)
         first_bad = (rows["bad_step"] < 0) & ~torch.isfinite(losses)
         rows["bad_step"].copy_(torch.where(first_bad, step, rows["bad_step"]))
 
@@ -100,9 +121,20 @@ def fleet_forward(config: ModelConfig, model: nn.Module, path: str) -> Forward:
     if isinstance(config, Lifted):
         lifted = LiftedFleet(model)
         return lambda views, tokens, _: lifted(tokens, views)
-    if path == "prefix_shared" and isinstance(model, Decoder):
-        shared = PrefixShared(model)
-        return lambda views, tokens, chance: torch.func.functional_call(
-            shared, {f"decoder.{name}": view for name, view in views.items()}, (tokens, chance)
-        )
-    return lambda views, tokens, chance: torch.func.functional_call(model, views, (tokens, chance))
+
+    def plain(views: dict[str, Tensor], tokens: Tensor, chance: Chance | None) -> Tensor:
+        logits: Tensor = torch.func.functional_call(model, views, (tokens, chance))
+        return logits
+
+    if path == "plain":
+        return plain
+    shared = share(model)
+
+    def sharing(views: dict[str, Tensor], tokens: Tensor, chance: Chance | None) -> Tensor:
+        named = {f"plain.{name}": view for name, view in views.items()}
+        logits: Tensor = torch.func.functional_call(shared, named, (tokens, chance))
+        return logits
+
+    if path == "prefix_shared":
+        return sharing
+    return lambda views, tokens, chance: (sharing if chance is None else plain)(views, tokens, chance)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 ALIGNMENT = 16  # elements: 64 bytes in float32, so that every view starts on a cache line
 
@@ -46,6 +47,12 @@ class Layout:
             view = filled.view(part.shape[0], *shape)
             views[name] = view.to(matmul) if matmul is not None and _multiplies(name, shape) else view
         return views
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Rows [R, N] from one value for each parameter [R, parameters]; the padding is zero."""
+        parts = torch.split(values, [shape.numel() for shape in self.shapes], dim=1)
+        padded = [F.pad(part, (0, width - part.shape[1])) for width, part in zip(self.widths, parts, strict=True)]
+        return torch.cat(padded, dim=1)
 
     def pack(self, members: Sequence[Mapping[str, Tensor]], dtype: torch.dtype) -> Tensor:
         """theta from every member's parameters by name."""

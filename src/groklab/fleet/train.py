@@ -115,7 +115,7 @@ class FleetTrainer:
             loss=LOSSES[run.loss],
             traits=Traits.of(settings_of(self.rows)),
             matmul=matmul_dtype(plan.precision),
-            dropout=bool(getattr(run.model, "dropout", 0.0)),
+            dropout=bool(getattr(run.model, "drops", False)),
         )
 
     def train(self, watch: Watch, checkpoint_seconds: float, retention: Retention = LAST_TWO) -> Outcome:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from groklab.fleet.interventions import NOISES
 from groklab.fleet.optimizer import Columns
-
-CLIP_EPS = 1e-6  # as torch.nn.utils.clip_grad_norm_
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +17,9 @@ class Traits:
     clip: bool
     coupled: bool
     to_init: bool
+    noises: tuple[str, ...]
+    grokfast: bool
+    orthogonal: bool
 
     @classmethod
     def of(cls, settings: Columns) -> "Traits":
@@ -26,19 +28,10 @@ class Traits:
             clip=bool(torch.isfinite(settings["clip"]).any()),
             coupled=bool((settings["coupled"] != 0).any()),
             to_init=bool((settings["to_init"] != 0).any()),
+            noises=tuple(kind for kind in NOISES if kind in settings),
+            grokfast="grokfast_lambda" in settings,
+            orthogonal="orthogonal_gradient" in settings,
         )
-
-
-def clipped(traits: Traits, settings: Columns, grad: Tensor) -> Tensor:
-    """The gradient as `update` takes it: a member's that is longer than its `clip` is scaled down to that.
-
-    Apart from `update`, since the compiler for CPUs (PyTorch 2.13) fails where the norm of a row and the update of
-    that row are one piece.
-    """
-    if not traits.clip:
-        return grad
-    norm = grad.norm(dim=1, keepdim=True)
-    return grad * torch.clamp(settings["clip"] / (norm + CLIP_EPS), max=1.0)
 
 
 def update(
@@ -49,17 +42,25 @@ def update(
     grad: Tensor,
     moments: tuple[Tensor, ...],
     initial: Tensor | None,
+    noise: Tensor | None = None,
 ) -> None:
-    """theta and its moments one step further; `now` is `schedule`'s columns, `initial` the weights to decay toward."""
+    """theta and its moments one step further.
+
+    `now` is `schedule`'s columns, `initial` the weights to decay toward, `noise` what is added to the direction.
+    """
     if traits.coupled:
         grad = grad + settings["coupled"] * theta
+        if traits.to_init and initial is not None:
+            grad = grad - settings["coupled"] * settings["to_init"] * initial
     if traits.sgd:
         _sgd(now, theta, grad, moments[0])
-        return
-    theta.mul_(1.0 - now["shrink"])
-    if traits.to_init and initial is not None:
-        theta.add_(initial * (now["shrink"] * settings["to_init"]))
-    _adam(now, theta, grad, *moments)
+    else:
+        theta.mul_(1.0 - now["shrink"])
+        if traits.to_init and initial is not None:
+            theta.add_(initial * (now["shrink"] * settings["to_init"]))
+        _adam(now, theta, grad, *moments)
+    if noise is not None:
+        theta.sub_(noise * now["rate"])
 
 
 def _sgd(now: Columns, theta: Tensor, grad: Tensor, momentum: Tensor) -> None:

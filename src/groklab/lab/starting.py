@@ -54,16 +54,19 @@ class Kept:
 
 
 def states_at(runs: Sequence[Run], step: int, session: "Session") -> dict[str, Tensor]:
-    """theta and moments [R, N] of runs at a step: kept by the lab, or (for forks) their parents' states."""
+    """theta and moments [R, N] of runs at a step: kept by the lab, or (for forks) their parents' states.
+
+    A moment that a run does not have, though another has it, begins at zero, as it would alone.
+    """
     kept = Kept(runs, session.lab)
     states = [kept.at(run, step) for run in runs]
     missing = [place for place, state in enumerate(states) if state is None]
     if missing:
         for place, state in zip(missing, _parent_states([runs[p] for p in missing], session), strict=True):
             states[place] = state
-    found_states = [state for state in states if state is not None]
-    names = set.intersection(*(set(state) for state in found_states))
-    return {name: torch.stack([state[name] for state in found_states]) for name in sorted(names)}
+    found = [state for state in states if state is not None]
+    names = {name for state in found for name in state}
+    return {name: torch.stack([state.get(name, torch.zeros_like(state["theta"])) for state in found]) for name in names}
 
 
 def _parent_states(runs: Sequence[Run], session: "Session") -> list[dict[str, Tensor]]:

@@ -11,7 +11,7 @@ from groklab.studies.strict_yaml import Document, Place
 if TYPE_CHECKING:
     from groklab.fleet.run import Run
 
-SETTINGS = 100  # of one section; a run has fewer than fifty
+SETTINGS = 100  # of one section; a run has some fifty
 
 # What a name in a file decides; the settings beside that may still be changed, such as the reach of an initialization.
 _DECIDED = {

@@ -1,6 +1,7 @@
 """The model that is handed over is the one that was measured."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,11 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from groklab.fleet.data import vocabulary_of
+from groklab.fleet.retention import Retention
 from groklab.fleet.run import Run, Stop
 from groklab.lab.handover.trained import trained
 from groklab.lab.memory import MemoryLab
 from groklab.lab.result import Result
 from groklab.lab.starting import Kept
+from groklab.lab.store import Lab
 from groklab.lab.training import train
 from groklab.models import DecoderConfig, Vocabulary, lift
 from groklab.tasks import split
@@ -95,6 +98,18 @@ def test_the_last_of_several_plans_counts() -> None:
     for steps in (10, 25):
         (result,) = train([tiny(steps=steps)], device="cpu", lab=lab)  # type: ignore[arg-type]
     check(result, lab)
+
+
+def test_it_can_be_had_as_it_was_at_a_step_that_is_kept(tmp_path: Path) -> None:
+    with Lab(f"sqlite:///{tmp_path / 'lab.db'}") as lab:
+        (result,) = train([tiny()], device="cpu", lab=lab, retention=Retention(every=10))
+        kept = Kept([result.run], lab)
+        for place, step in enumerate(result.curve["step"].tolist()):
+            found = trained(result.run, kept, step)
+            assert (found is not None) == (step in (10, 20, 30, 40)), step
+            if found is not None:
+                assert found.step == step
+                assert measured(found.model, result.run)[1] == result.curve["val_correct"][place]
 
 
 def test_it_is_a_copy() -> None:

@@ -19,14 +19,16 @@ class Trained:
     step: int
 
 
-def trained(run: Run, kept: Kept) -> Trained | None:
-    """The model with the weights of the run's last kept state; None where the lab keeps none."""
-    last = kept.last(run)
-    if last is None:
+def trained(run: Run, kept: Kept, step: int | None = None) -> Trained | None:
+    """The model with the weights of the run's last kept state, or of that at a step; None where the lab keeps none."""
+    if step is None:
+        at, state = kept.last(run) or (0, None)
+    else:
+        at, state = step, kept.at(run, step)
+    if state is None:
         return None
-    step, state = last
     theta = state["theta"]
     model = build(run.model, vocabulary_of(run)).to(theta.dtype)
     for name, value in Layout.of(model).unpack(theta).items():
         model.get_parameter(name).data = value.clone()
-    return Trained(model=model.eval(), step=step)
+    return Trained(model=model.eval(), step=at)

@@ -13,6 +13,8 @@ TASKS = ("x_plus_y", "x_minus_y", "x_div_y", "permutation")
 PUBLISHED = ("default", "xavier", "he", "orthogonal", "kaiming_normal")
 SIXTH = "uniform(0.1)"  # trained and released by the authors, but not reported
 INITIALIZATIONS = (*PUBLISHED, SIXTH)
+# The components of the decoder.
+WEIGHTS = ("embedding", "positions", "attention_input", "attention_output", "ffn", "readout")
 NAMED = ("seed", "task.operation", "init.name", "init.scale")  # what makes an arm that arm
 # The first seed of a part. Parts share no run: each can be trained on a machine of its own and brought together with
 # the others afterwards, and what one of them finds is not the luck of another.

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from groklab.studies.initialization.arms import DESIGNED, FACTORIAL, arm, numbered, until_held
+from groklab.studies.initialization.arms import DESIGNED, FACTORIAL, WEIGHTS, arm, numbered, until_held
 from groklab.studies.study import Arm, Study, StudyOptions, View
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 TASKS = ("x_plus_y", "x_div_y")
 NAMES = ("xavier", "he", "orthogonal", "kaiming_normal")
 BIASES = "biases"
-COMPONENTS = ("embedding", "positions", "attention_input", "attention_output", "ffn", "readout", BIASES)
+COMPONENTS = (*WEIGHTS, BIASES)
 SEEDS = 8
 VIEWS = (
     View("effects", by=("component", "initialization"), where=(("applied", "only"),)),

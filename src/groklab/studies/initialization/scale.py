@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from groklab.studies.initialization.arms import DESIGNED, INITIALIZATIONS, SCALE, arm, numbered, until_held
+from groklab.studies.initialization.arms import DESIGNED, INITIALIZATIONS, SCALE, WEIGHTS, arm, numbered, until_held
 from groklab.studies.study import Arm, Study, StudyOptions, View
 
 TASKS = ("x_plus_y", "x_div_y")
@@ -34,17 +34,15 @@ def scale(options: StudyOptions) -> Study:
 
 
 def _cells() -> Iterator[tuple[str, str, float]]:
-    from groklab.models.initialization import COMPONENTS
-
     yield from ((name, EVERYWHERE, gain) for name in INITIALIZATIONS for gain in GAINS)
-    yield from (("default", component, gain) for component in COMPONENTS for gain in GAINS if gain != 1.0)
+    yield from (("default", component, gain) for component in WEIGHTS for gain in GAINS if gain != 1.0)
 
 
 def _arm(options: StudyOptions, task: str, name: str, component: str, gain: float) -> Arm:
     from groklab.fleet.run import Run
-    from groklab.models.initialization import COMPONENTS, parse_init
+    from groklab.models.initialization import parse_init
 
-    scaled = () if gain == 1.0 else COMPONENTS if component == EVERYWHERE else (component,)
+    scaled = () if gain == 1.0 else WEIGHTS if component == EVERYWHERE else (component,)
     init = dataclasses.replace(parse_init(name), gains=tuple((each, gain) for each in scaled))
     scaled_words = f"{name} × {gain:g}" if component == EVERYWHERE else f"{name} ({component} × {gain:g})"
     words = name if gain == 1.0 else scaled_words

@@ -13,6 +13,7 @@ from groklab.studies.initialization.arms import (
     SEARCH,
     TASKS,
     TEST,
+    WEIGHTS,
     arm,
     numbered,
     until_held,
@@ -38,11 +39,11 @@ _DESIGN = 6  # the seed of the sample of candidates: it is the same whoever asks
 
 def candidates() -> tuple[Init, ...]:
     """The default with a gain for each component, spread over the space of gains."""
-    from groklab.models.initialization import COMPONENTS, Init
+    from groklab.models.initialization import Init
 
-    spread = latin_hypercube(CANDIDATES, len(COMPONENTS), seed=_DESIGN)
+    spread = latin_hypercube(CANDIDATES, len(WEIGHTS), seed=_DESIGN)
     gains = [[between(LOWEST, HIGHEST, place) for place in point] for point in spread]
-    return tuple(Init(gains=tuple(zip(COMPONENTS, each, strict=True))) for each in gains)
+    return tuple(Init(gains=tuple(zip(WEIGHTS, each, strict=True))) for each in gains)
 
 
 def grown(options: StudyOptions, results: Sequence[Result]) -> tuple[Arm, ...]:
