@@ -21,6 +21,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("MPLCONFIGDIR", str(CACHE / "matplotlib"))
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(CACHE))
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(CACHE / "inductor"))
+os.environ.setdefault("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0")  # which go to /tmp whatever it is told
 os.environ.setdefault("TRITON_CACHE_DIR", str(CACHE / "triton"))
 os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when the first test imports torch; the workers share the cores

@@ -72,10 +72,9 @@ def _cell(arm: ArmState) -> Text:
 
 
 def arm_line(state: TrainingState, arm: ArmState) -> str:
-    step = 0 if state.current is None else state.current.step
     return (
         f"{arm.task}, {arm.name}: {len(arm.reached)} of {len(arm.runs)} at "
-        f"{percent(state.study.threshold)} by step {step:,}"
+        f"{percent(state.study.threshold)} by step {state.measured_at:,}"
     )
 
 

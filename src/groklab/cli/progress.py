@@ -99,6 +99,7 @@ class TrainingState:
         self.compile_seconds = 0.0
         self.member_steps = 0
         self.current: FleetProgress | None = None
+        self.measured_at = 0  # the step of the last evaluation
         self.clock = clock
         self._began: float | None = None
         self.may_stop_early = any(run.stop is not None for run in study.every_run)
@@ -136,6 +137,7 @@ class TrainingState:
         self.current.step, self.current.live = step, live
 
     def evaluated(self, plan: "Plan", step: int, members: Sequence[int], values: Mapping[str, np.ndarray]) -> None:
+        self.measured_at = step
         for member, accuracy in zip(members, values["val_accuracy"].tolist(), strict=True):
             run = plan.members[member]
             for arm in self._arms_of.get(run, ()):
