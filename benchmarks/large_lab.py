@@ -23,6 +23,7 @@ from groklab.lab.glance import glance
 from groklab.lab.schema import FLOATS
 from groklab.lab.store import Lab
 from groklab.lab.training import results
+from groklab.reports.series import cells
 from groklab.reports.tables import summary_table
 from groklab.studies import Study, build_study
 
@@ -49,7 +50,7 @@ def fill(lab: Lab, runs: Sequence[Run], chance: np.random.Generator) -> None:
     sink = lab.claim(plan)
     assert sink is not None
     for step in STEPS:
-        values = {name: chance.normal(size=len(runs)) for name in FLOATS}
+        values: dict[str, np.ndarray] = {name: chance.normal(size=len(runs)) for name in FLOATS}
         values["train_correct"] = chance.integers(0, TRAIN, len(runs))
         values["val_correct"] = np.minimum(VALIDATION, chance.integers(0, 300, len(runs)) + step // 2)
         sink.evaluated(step, range(len(runs)), values)
@@ -60,7 +61,7 @@ def fill(lab: Lab, runs: Sequence[Run], chance: np.random.Generator) -> None:
 
 def table(study: Study, url: str) -> None:
     with Lab(url) as lab:
-        Console(file=io.StringIO()).print(summary_table(study, results(study.runs, lab)))
+        Console(file=io.StringIO()).print(summary_table(study, cells(study, results(study.runs, lab))))
 
 
 def seconds(what: Callable[[], object]) -> float:

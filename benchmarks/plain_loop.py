@@ -21,7 +21,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         attended, _ = self.attention(x, x, x, attn_mask=mask, need_weights=False)
         x = self.attention_norm(x + attended)
-        return self.ffn_norm(x + self.ffn(x))
+        return self.ffn_norm(x + self.ffn(x))  # type: ignore[no-any-return]
 
 
 class PlainTransformer(nn.Module):
@@ -39,7 +39,7 @@ class PlainTransformer(nn.Module):
         x = self.tokens(tokens) + self.positions(self.places)
         for block in self.blocks:
             x = block(x, self.mask)
-        return self.readout(self.norm(x[:, -1]))
+        return self.readout(self.norm(x[:, -1]))  # type: ignore[no-any-return]
 
 
 class PlainLoop:

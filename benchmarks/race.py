@@ -17,7 +17,7 @@ from plain_loop import PlainLoop
 
 from groklab.fleet.planner import choose_device, plan_fleets
 from groklab.fleet.precision import check_precision
-from groklab.fleet.run import Run
+from groklab.fleet.run import Precision, Run
 from groklab.fleet.train import FleetTrainer
 
 BATCH = 512
@@ -58,7 +58,7 @@ def plain(device: str, compiled: bool) -> Racer:
     return Racer(name, 1, steps, time.perf_counter() - began if compiled else 0.0)
 
 
-def fleet(members: int, device: str, precision: str, compiled: bool) -> Racer:
+def fleet(members: int, device: str, precision: Precision, compiled: bool) -> Racer:
     runs = [Run(batch_size=BATCH, precision=precision, seed=seed, steps=10**9) for seed in range(members)]
     (plan,) = plan_fleets(runs, device, compiled=compiled)
     trainer = FleetTrainer(plan, runs, Silent())
