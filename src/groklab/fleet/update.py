@@ -49,9 +49,9 @@ def update(
     `now` is `schedule`'s columns, `initial` the weights to decay toward, `noise` what is added to the direction.
     """
     if traits.coupled:
-        grad = grad + settings["coupled"] * theta
-        if traits.to_init and initial is not None:
-            grad = grad - settings["coupled"] * settings["to_init"] * initial
+        # The way from the target first: where nothing has moved it is 0, and no bit of a small gradient is lost to it.
+        away = theta - settings["to_init"] * initial if traits.to_init and initial is not None else theta
+        grad = grad + settings["coupled"] * away
     if traits.sgd:
         _sgd(now, theta, grad, moments[0])
     else:
